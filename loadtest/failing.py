@@ -5,6 +5,7 @@ From then on every batch on it raises, as with a broken CUDA context.
 """
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,7 +28,7 @@ def serve(fault: Callable[[FakeModel], object]) -> None:
 
     setattr(FakeModel, "score", score)  # noqa: B010 (a method is not assigned to)
     signal.signal(signal.SIGUSR1, lambda *_: begun.set())
-    main()
+    sys.exit(main())
 
 
 def fail(model: FakeModel) -> None:

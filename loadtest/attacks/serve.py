@@ -6,6 +6,7 @@ Names that end in `.test` resolve to this machine, whose addresses count as publ
 """
 
 import socket
+import sys
 import time
 from typing import Any
 
@@ -33,4 +34,4 @@ if __name__ == "__main__":
     real: Any = socket.getaddrinfo
     setattr(socket, "getaddrinfo", lookup)  # noqa: B010 (its type is the real one's)
     fetcher.PublicNetwork.__init__.__defaults__ = (fetcher.resolve, anything)
-    main()
+    sys.exit(main())

@@ -45,11 +45,10 @@ OF_NAMED = ("devices", "dtype", "write_profile")  # arguments that only --model 
 Load = Callable[[Settings], Mapping[str, Loaded]]
 
 
-def main(load: Load = load_models) -> None:
-    """Run the command of this process, and exit with its status unless that is 0."""
+def main(load: Load = load_models) -> int:
+    """Run the command of this process, and return its exit status."""
     configure_logging()
-    if status := status_of(sys.argv[1:], load):
-        sys.exit(status)
+    return status_of(sys.argv[1:], load)
 
 
 def status_of(words: Sequence[str], load: Load = load_models, machine: Machine = THIS_MACHINE) -> int:

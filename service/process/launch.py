@@ -115,7 +115,7 @@ def serve_on(
             public.capture_signals(),
             asyncio.Runner(loop_factory=public.config.get_loop_factory()) as runner,
         ):
-            runner.run(run(service, app, public, held, private))
+            runner.run(run(service, public, held, private))
     finally:
         gc.unfreeze()  # some modules complain about frozen objects at exit
     return status()
@@ -123,7 +123,6 @@ def serve_on(
 
 async def run(
     service: Service,
-    app: App,
     public: "UvicornServer",
     held: Mapping[str, ListeningPlace],
     private: Mapping[str, "Private"],
@@ -132,7 +131,6 @@ async def run(
     async with service:
         if public.should_exit:
             return
-        app.document()  # building it takes as long as many requests
         opened = held["server.port"].open()
         beside = [(server, held[setting].open()) for setting, server in private.items()]
         async with asyncio.TaskGroup() as group:

@@ -1,7 +1,7 @@
 """OpenAPI descriptions of routes that read their bodies and write their responses themselves."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, TypeAdapter
 
@@ -154,9 +154,8 @@ def body(request: type[BaseModel]) -> Json:
 
 def components(*models: type[Any]) -> Json:
     """Build the schemas of *models* for the components section, by name."""
-    schemas: Json = {}
-    for model in models:
-        schema = TypeAdapter(model).json_schema(ref_template=REFERENCE)
-        schemas |= schema.pop("$defs", {})
-        schemas[model.__name__] = schema
-    return schemas
+    mode: Literal["validation"] = "validation"
+    given = [(model.__name__, mode, TypeAdapter(model)) for model in models]
+    own, shared = TypeAdapter.json_schemas(given, ref_template=REFERENCE)
+    defined: Json = shared.get("$defs", {})
+    return {**{name: schema for (name, _), schema in own.items()}, **defined}

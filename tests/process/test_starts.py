@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from demo.process import HOST, SERVICE, free_port
+from tests.support.fake_service import PROFILE
 from tests.support.paths import ROOT
 
 STOPPED, WRONG, LATER = 0, 2, 75
@@ -89,6 +90,35 @@ def test_a_hub_that_is_away_is_tried_again_by_the_supervisor(tmp_path):
     )
 
 
+ENDING = """
+import atexit
+import scoregate_server
+from service.process import command
+
+class Kept:
+    def __del__(self):
+        print("taken apart")
+
+def main():
+    atexit.register(print, "an exit handler")
+    return whole()
+
+kept, whole, command.main = Kept(), command.main, main
+scoregate_server.main()
+"""
+
+
+def test_a_process_ends_without_taking_its_modules_apart(tmp_path):
+    """That takes a second with torch.  Exit handlers of libraries run, and what was printed arrives."""
+    command = ("env", *own(tmp_path), sys.executable, "-c", ENDING, "check", "--config", str(PROFILE))
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=240)
+    *printed, last = done.stdout.splitlines()
+
+    assert (STOPPED, "an exit handler") == (done.returncode, last)
+    assert printed
+    assert "taken apart" not in printed
+
+
 COUNTING = """
 from service.process import command
 from service.observability.instruments import Instruments
@@ -100,18 +130,16 @@ print(next(line for line in instruments.exposition().decode().splitlines() if li
 
 
 @pytest.mark.parametrize(
-    "variable",
+    "variables",
     [
-        "OTEL_PROPAGATORS=b3",
-        "OTEL_PYTHON_CONTEXT=none",
-        "PROMETHEUS_MULTIPROC_DIR={folder}/none",
-        "PROMETHEUS_MULTIPROC_DIR={folder}",
-        "prometheus_multiproc_dir={folder}",
+        ("OTEL_PROPAGATORS=b3", "OTEL_PYTHON_CONTEXT=none", "PROMETHEUS_MULTIPROC_DIR={folder}/none"),
+        ("PROMETHEUS_MULTIPROC_DIR={folder}", "prometheus_multiproc_dir={folder}"),
     ],
 )
-def test_variables_that_libraries_read_for_other_programs_have_no_effect(variable, tmp_path):
+def test_variables_that_libraries_read_for_other_programs_have_no_effect(variables, tmp_path):
     """As a pod or a shell has them: nothing fails, and another program's folder of metrics is not used."""
-    command = ["env", variable.format(folder=tmp_path), sys.executable, "-c", COUNTING]
+    given = [each.format(folder=tmp_path) for each in variables]
+    command = ["env", *given, sys.executable, "-c", COUNTING]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=240)
 
     line = 'scoregate_requests_total{code="200",route="/score"} 1.0'

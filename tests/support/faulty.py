@@ -31,6 +31,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+import scoregate_server
 from models.core.contract import Prepared
 from service.core.concurrency.budget import one_caller
 from service.core.concurrency.cpu_threads import SPARE_THREADS, FairThreads
@@ -151,4 +152,5 @@ def counts(service: Service) -> dict[str, int]:
 if __name__ == "__main__":
     signal.signal(signal.SIGUSR1, lambda *_: released.set())
     launch.Service, launch.create_app = Watched, with_counts
-    command.main(lambda settings: dict(MODELS))
+    command.main = partial(command.main, lambda settings: dict(MODELS))
+    scoregate_server.main()

@@ -116,8 +116,9 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/openapi.json")
 async def document(request: Request) -> Response:
-    """Return the OpenAPI document."""
-    return Response(request.app.document(), media_type="application/json")
+    """Return the OpenAPI document.  The first request has it built, off the event loop."""
+    service: Service = request.app.state.service
+    return Response(await service.parser.run(request.app.document), media_type="application/json")
 
 
 @router.get("/docs")

@@ -1,6 +1,7 @@
 """Methods and encodings of HTTP itself, on every route."""
 
 import gzip
+from threading import current_thread
 
 import pytest
 
@@ -57,6 +58,20 @@ async def test_a_body_that_says_it_is_not_compressed_is_read(serve):
         answer = await client.post("/score", json=sent, headers={"Content-Encoding": "identity"})
 
     assert 200 == answer.status_code
+
+
+async def test_the_openapi_document_is_built_off_the_event_loop_by_the_first_request_for_it(serve):
+    """No start waits for it, and neither do other requests."""
+    threads = []
+    async with serve() as client:
+        app = client._transport.app
+        whole = app.document
+        app.document = lambda: threads.append(current_thread()) or whole()
+        before = whole.cache_info().misses
+        served = await client.get("/openapi.json")
+
+    assert (0, 200) == (before, served.status_code)
+    assert [True] == [thread is not current_thread() for thread in threads]
 
 
 async def test_the_openapi_document_is_written_once(serve):
