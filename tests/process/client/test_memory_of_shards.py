@@ -30,8 +30,10 @@ from tests.unit.client.cli.served import Service, metric
 
 transport = httpx.MockTransport(Service("clip@1", metrics={"vqascore": metric()}))
 local.Client = partial(local.Client, transport=transport)
-status = main(["batch", sys.argv[1], "-o", sys.argv[2], "-m", "vqascore", "--base-url", "http://test"])
-print(status, memory_mb(os.getpid(), "VmHWM"))
+for folder in sys.argv[1:]:
+    out = f"{folder}/out"
+    status = main(["batch", folder, "-o", out, "-m", "vqascore", "--base-url", "http://test"])
+    print(status, memory_mb(os.getpid(), "VmHWM"))
 """
 
 
@@ -66,23 +68,23 @@ def table(number):
     return pa.table({"image": images, "prompt": [text for text, _ in samples(number)]})
 
 
-def peak_mb(data, out):
-    """Return the peak memory of a process that scores *data* by a service that is a function."""
+def peaks_mb(*folders):
+    """Return the peak memory of a process after each of *folders*, scored by a service that is a function."""
     done = subprocess.run(
-        [sys.executable, "-c", SCORE, data, out], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", SCORE, *folders], capture_output=True, text=True, check=False, timeout=60
     )
-    assert done.stdout.startswith("0 "), done.stderr
-    return float(done.stdout.split()[1])
+    scored = [line.split() for line in done.stdout.splitlines()]
+    assert ["0"] * len(folders) == [status for status, _ in scored], done.stderr
+    return [float(peak) for _, peak in scored]
 
 
 @pytest.mark.parametrize(("suffix", "write"), [("tar", in_tar), ("parquet", in_parquet), ("arrow", in_arrow)])
 def test_twenty_times_as_many_samples_need_no_more_memory(tmp_path, suffix, write):
     """The pictures of a few requests are in memory, and a line of each row."""
-    peaks = []
-    for number in (FEW, MANY):
-        folder = tmp_path / str(number)
+    folders = [tmp_path / str(number) for number in (FEW, MANY)]
+    for folder, number in zip(folders, (FEW, MANY), strict=True):
         folder.mkdir()
         write(folder / f"0.{suffix}", number)
-        peaks.append(peak_mb(folder, folder / "out"))
+    few, many = peaks_mb(*folders)
 
-    assert peaks[1] - peaks[0] < MORE_MB, peaks
+    assert many - few < MORE_MB, (few, many)

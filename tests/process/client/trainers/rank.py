@@ -1,7 +1,13 @@
-"""A rank of a trainer: `python rank.py ROWS OUTPUT` scores its own rows, in groups that lie on all ranks."""
+"""
+`python rank.py ROWS OUTPUT PORT`: two ranks of a trainer score their rows, in groups that lie on both.
+
+The ranks are forks of one process, so that torch is imported once.
+"""
 
 import json
+import os
 import sys
+from multiprocessing import get_context
 from pathlib import Path
 
 from accelerate import PartialState
@@ -9,10 +15,25 @@ from accelerate.utils import gather_object
 
 from scoregate.trainers.reward import Reward
 
+RANKS = 2
 
-def main() -> None:
+
+def main() -> int:
+    """Run the ranks; return 0 if each ended well."""
+    rows, output, port = sys.argv[1:]
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=port, WORLD_SIZE=str(RANKS))
+    context = get_context("fork")
+    ranks = [context.Process(target=score, args=(rank, Path(rows), Path(output))) for rank in range(RANKS)]
+    for each in ranks:
+        each.start()
+    for each in ranks:
+        each.join()
+    return max(abs(each.exitcode or 0) for each in ranks)
+
+
+def score(rank: int, rows: Path, output: Path) -> None:
     """Write the rewards of the rows of this rank to OUTPUT, with the rank's number as its suffix."""
-    rows, output = (Path(each) for each in sys.argv[1:])
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank))
     state = PartialState(cpu=True)
     own = json.loads(rows.read_text("utf-8"))[state.process_index :: state.num_processes]
     reward = Reward(group_by="prompt", gather=gather_object)
@@ -21,4 +42,4 @@ def main() -> None:
     state.destroy_process_group()
 
 
-main()
+sys.exit(main())

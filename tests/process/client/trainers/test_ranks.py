@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from demo.process import free_port
 from scoregate.trainers.reward import Reward
 from tests.support.clients import program, run
 from tests.support.pictures import png
@@ -22,8 +23,8 @@ def test_ranks_that_gather_get_the_rewards_of_one_process(here, tmp_path):
         rows.append({"image": str(tmp_path / f"{colour}.png"), "prompt": prompt})
     (tmp_path / "rows.json").write_text(json.dumps(rows), "utf-8")
     address = f"SCOREGATE_BASE_URL={here}"
-    launched = (program(), "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
-    ran = run(address, *launched, RANK, tmp_path / "rows.json", tmp_path / "rewards")
+    port = str(free_port(0))
+    ran = run(address, program(), RANK, tmp_path / "rows.json", tmp_path / "rewards", port)
     assert 0 == ran.returncode, ran.stderr
 
     found = [json.loads((tmp_path / f"rewards.{rank}").read_text("utf-8")) for rank in range(2)]
