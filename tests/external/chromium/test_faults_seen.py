@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.axe import violations, violations_in_both_schemes
+from tests.support.axe import LOOKS, OF_COLOURS, violations, violations_in_both_schemes
 from tests.support.chromium import complaints, opened
 
 
@@ -48,3 +48,14 @@ def test_axe_finds_a_colour_that_is_too_pale_when_it_is_dark_only(page, service)
 
     assert [] == violations(page)
     assert violations_in_both_schemes(page)
+
+
+def test_axe_finds_one_pale_cell_among_thousands_that_look_alike(page, service):
+    """A text in colours of its own is a look of its own."""
+    page.goto(f"{service}playground/docs.html")
+    page.locator("#schemas article").first.wait_for()
+    page.locator("#schemas tbody td:first-child").nth(99).evaluate("cell => cell.append('pale')")
+    page.locator("#schemas tbody td:first-child").nth(99).evaluate("cell => cell.style.color = '#ccc'")
+
+    [found] = violations(page, *OF_COLOURS, within=LOOKS)
+    assert found.startswith("color-contrast: ['<td")
