@@ -19,11 +19,11 @@ from service.core.errors import ScoregateError
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.observability.logs import configure_logging
+from service.process import LATER, WRONG
 from service.process.check import check
 from service.process.deploy import deploy
 from service.process.doctor import doctor
 from service.process.exchange import DONE, add_arguments, exchange
-from service.process.launch import LATER, WRONG, serve
 from service.process.model_names import Tree, as_toml, profile_of
 from service.process.needs import check_devices, needs
 from service.process.ready import ready
@@ -159,6 +159,8 @@ def address_of(arguments: argparse.Namespace) -> Tree:
 
 def serve_named(arguments: argparse.Namespace, load: Load, machine: Machine) -> int:
     """Serve the models that the arguments name, and return the exit status."""
+    from service.process.launch import serve  # the web app, which takes long to import
+
     check_devices(devices_in(arguments), machine)  # a wrong device needs no call of the hub
     tree = tree_of(arguments, machine)
     profile = as_toml(tree) + "\n"  # the environment's overrides are not part of a profile
@@ -196,6 +198,8 @@ def run(arguments: argparse.Namespace, load: Load, machine: Machine) -> int:
         return DONE
     if arguments.command == "deploy":
         return deploy(settings)
+    from service.process.launch import serve  # the web app, which takes long to import
+
     return serve(settings, lambda: load(settings))
 
 

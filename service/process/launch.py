@@ -20,6 +20,7 @@ from models.core.family import Loaded
 from service.core.errors import Draining
 from service.core.settings.tree import Settings
 from service.decisions.log import check_log
+from service.process import BROKEN, STOPPED
 from service.process.ports import ACCEPTS_PER_TURN, BACKLOG, ListeningPlace, all_bound, most_connections
 from service.questions.stores.opening import check_store
 from service.web.app import create_app, operator_app
@@ -33,12 +34,6 @@ from service.wiring.bootstrap import Service
 log = logging.getLogger("scoregate.end")
 
 OnReady = Callable[[Service, str], None]
-
-STOPPED, WRONG, BROKEN, LATER = 0, 2, 3, os.EX_TEMPFAIL
-"""
-Exit statuses: stopped by a signal; the configuration has to be changed by a person; a device broke while
-serving; the configuration cannot be served yet (75).
-"""
 
 SCRAPERS = 16  # connections of the metrics' own port; a scrape takes the place of one that is idle
 CLOSE_S = 2.0  # refusing what is left after the grace, and closing everything, may take so long

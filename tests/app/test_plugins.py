@@ -6,7 +6,7 @@ import pytest
 
 from models.families import registry as models
 from service.metrics.common import registry as metrics
-from service.process.launch import WRONG
+from service.process import WRONG
 from tests.support.command import server
 from tests.support.packages import declare
 

@@ -9,6 +9,7 @@ import pytest
 from tests.support.paths import ROOT
 
 COMPUTING = {"torch", "transformers", "open_clip"}
+WEB = {"fastapi", "uvicorn", "service.web.app"}
 HEAVY = COMPUTING | {"llguidance", "huggingface_hub"}
 FAMILIES = ["registry", "fake", "question_llm"]
 CORE = ["family", "settings", "contract", "calls", "outcomes"]
@@ -26,6 +27,7 @@ LIGHT = {
         ],
         COMPUTING,
     ),
+    "service.process.command": COMPUTING | WEB,
 }
 IMPORTING = """
 import importlib, json, sys
@@ -48,7 +50,7 @@ def loaded():
 
 @pytest.mark.parametrize("module", LIGHT)
 def test_nobody_needs_torch_to_know_the_metrics_and_the_models(loaded, module):
-    """A package of its own and whoever reads the settings start in no time."""
+    """A package of its own and whoever reads the settings start in no time, as do commands but `serve`."""
     assert not LIGHT[module] & {*loaded[module]}
 
 

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 import scoregate_server
+from service.process import BROKEN, LATER, WRONG
 from service.process.command import parser
-from service.process.launch import BROKEN, CLOSE_S, LATER, WRONG
+from service.process.launch import CLOSE_S
 from service.wiring.load import load_settings
 from tests.support.paths import ROOT
 from tests.support.units import FOLDER, Unit, options, told_in, unit

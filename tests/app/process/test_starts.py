@@ -9,7 +9,7 @@ from demo.process import HOST, free_port
 from models.core.contract import CheckpointAway, CheckpointError
 from service.core.errors import ModelFault
 from service.core.settings import NotYet, SettingsError
-from service.process.launch import LATER, WRONG
+from service.process import LATER, WRONG
 from tests.support.command import never, server
 from tests.support.fake_service import DIALECTS, PROFILE
 
