@@ -2,16 +2,20 @@
 
 import logging
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import ray
 from ray import serve
 from ray._private.state import available_resources_per_node
 from ray.serve.config import AutoscalingConfig, RequestRouterConfig
+from ray.serve.context import _get_global_client
 from ray.serve.handle import DeploymentHandle
 from ray.serve.schema import (
     ApplicationStatus,
     ApplicationStatusOverview,
+    DeploymentStatus,
     DeploymentStatusOverview,
     LoggingConfig,
 )
@@ -20,10 +24,11 @@ from models.core.settings import ModelSettings, PlacedSettings
 from service.core.settings import SettingsError
 from service.core.settings.tree import PLACING, Settings
 from service.serving.loading import is_placed
-from service.serving.ray.groups import gpus, has_room, unplaced
+from service.serving.ray.groups import gpus, has_room, unplaced, version_of
 from service.serving.ray.replica import Replica
 
-APPLICATION = "scoregate"
+APPLICATION, INGRESS = "scoregate", "models"
+FAILED_STATUSES = (DeploymentStatus.DEPLOY_FAILED, DeploymentStatus.UNHEALTHY)
 ROUTER = "service.serving.ray.router.ByName"
 
 # Ray's queue is first come, first served.  Without a limit it stays empty, and our lanes decide.
@@ -39,12 +44,15 @@ class Models:
         self._models = models
 
 
-def application(settings: Settings, *, surge: bool = False) -> serve.Application:
+def application(
+    settings: Settings, *, surge: bool = False, before: Mapping[str, str] = MappingProxyType({})
+) -> serve.Application:
     """
     Return a deployment for each model that Ray places.
 
     Args:
         surge: in an update, start the new replicas before the old ones stop.  Ray waits for room for them.
+        before: the versions that are deployed.
 
     Raises:
         SettingsError: there is no such model.
@@ -54,13 +62,19 @@ def application(settings: Settings, *, surge: bool = False) -> serve.Application
         raise SettingsError('runtime.kind is not "ray"')
     if not placed:
         raise SettingsError("models: none of them is loaded from a checkpoint, so Ray has nothing to place")
-    models = {name: deployment(name, table, settings, surge=surge) for name, table in placed.items()}
-    ingress = serve.deployment(Models).options(name="models", ray_actor_options={"num_cpus": 0})
-    return ingress.bind(**models)
+    models = {
+        name: deployment(name, table, settings, surge=surge, before=before.get(name, ""))
+        for name, table in placed.items()
+    }
+    ingress = serve.deployment(Models).options(name=INGRESS, ray_actor_options={"num_cpus": 0})
+    return with_version(ingress, version_of({}, before.get(INGRESS, ""))).bind(**models)
 
 
-def deployment(name: str, table: ModelSettings, settings: Settings, *, surge: bool) -> serve.Application:
+def deployment(
+    name: str, table: ModelSettings, settings: Settings, *, surge: bool, before: str
+) -> serve.Application:
     """Return the deployment of one model."""
+    tables = tables_of(name, settings)
     placed = PlacedSettings.of(table)
     options: dict[str, Any] = {"num_replicas": placed.replicas}
     if autoscaling := placed.autoscaling:
@@ -71,22 +85,24 @@ def deployment(name: str, table: ModelSettings, settings: Settings, *, surge: bo
                 target_ongoing_requests=autoscaling.target_groups,
             )
         }
-    return (
-        serve.deployment(Replica)
-        .options(
-            name=name,
-            **options,
-            max_ongoing_requests=MAX_ONGOING_REQUESTS,
-            ray_actor_options={"num_gpus": gpus(table), "num_cpus": placed.num_cpus},
-            graceful_shutdown_timeout_s=settings.server.grace_s,
-            graceful_shutdown_wait_loop_s=0.2,
-            max_surge_percent=100 if surge else 0,
-            health_check_period_s=5,
-            request_router_config=RequestRouterConfig(request_router_class=ROUTER),
-            logging_config=LoggingConfig(enable_access_log=False, log_level="WARNING"),
-        )
-        .bind(name, tables_of(name, settings))
+    replicas = serve.deployment(Replica).options(
+        name=name,
+        **options,
+        max_ongoing_requests=MAX_ONGOING_REQUESTS,
+        ray_actor_options={"num_gpus": gpus(table), "num_cpus": placed.num_cpus},
+        graceful_shutdown_timeout_s=settings.server.grace_s,
+        graceful_shutdown_wait_loop_s=0.2,
+        max_surge_percent=100 if surge else 0,
+        health_check_period_s=5,
+        request_router_config=RequestRouterConfig(request_router_class=ROUTER),
+        logging_config=LoggingConfig(enable_access_log=False, log_level="WARNING"),
     )
+    return with_version(replicas, version_of(tables, before)).bind(name, tables)
+
+
+def with_version(deployment: serve.Deployment, version: str) -> serve.Deployment:
+    """Return *deployment* with a version; Ray would give it a new one, and replace all replicas."""
+    return deployment.options(version=version, _internal=True)
 
 
 def tables_of(name: str, settings: Settings) -> dict[str, Any]:
@@ -123,7 +139,8 @@ def deploy(settings: Settings) -> None:
     """
     if reason := unplaced(settings, [node["Resources"] for node in ray.nodes() if node["Alive"]]):
         raise SettingsError(reason)
-    app = application(settings, surge=has_room(settings, list(available_resources_per_node().values())))
+    surge = has_room(settings, list(available_resources_per_node().values()))
+    app = application(settings, surge=surge, before=versions())
     serve.start(proxy_location="Disabled")
     target = serve.RunTarget(app, name=APPLICATION, route_prefix=None)
     serve.run_many([target], wait_for_applications_running=False)
@@ -134,6 +151,14 @@ def deployed() -> set[str]:
     """Return the names of the deployed models."""
     found = overview()
     return set(found.deployments) if found else set()
+
+
+def versions() -> dict[str, str]:
+    """Return the version of each deployment that has not failed."""
+    found, client = overview(), _get_global_client(raise_if_no_controller_running=False)
+    statuses = found.deployments if found else {}
+    running = [name for name, each in statuses.items() if each.status not in FAILED_STATUSES]
+    return {name: client.get_deployment_info(name, APPLICATION)[0].version for name in running}
 
 
 def overview() -> ApplicationStatusOverview | None:

@@ -1,14 +1,18 @@
 """Groups of calls on their way to a replica and back."""
 
+import hashlib
+import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
+from uuid import uuid4
 
 from models.core.calls import Call
 from models.core.contract import ModelInfo, Prepared
 from models.core.settings import ModelSettings, PlacedSettings
 from models.images.image import Image
+from service import __version__
 from service.core.settings.tree import Settings
 from service.observability.instruments import Instruments, gpu_memory
 from service.serving.job import JobResult
@@ -185,6 +189,20 @@ def gpus(table: ModelSettings) -> float:
     given = PlacedSettings.of(table).num_gpus
     on_gpu = str(getattr(table, "device", "cpu")) != "cpu"
     return float(on_gpu if given is None else given)
+
+
+def version_of(tables: Mapping[str, Any], before: str = "") -> str:
+    """
+    Return the version of a deployment whose replicas have the settings *tables*.
+
+    Ray keeps the replicas of a version that is deployed already.
+
+    Args:
+        before: the version that is deployed, empty if there is none or if it failed: Ray would not start
+            its replicas again.
+    """
+    content = hashlib.sha256(json.dumps([__version__, tables], sort_keys=True).encode()).hexdigest()
+    return before if before.startswith(content) else f"{content}-{uuid4().hex}"
 
 
 class Sending:

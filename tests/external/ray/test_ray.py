@@ -9,7 +9,15 @@ import pytest
 
 from demo.process import HOST, SERVICE, free_port
 from tests.external.ray.services import Served, items
-from tests.support.ray_cluster import ON_DEMAND, STARTED_WITHIN_S, Profile, gateway, kill, listening, replicas
+from tests.support.ray_cluster import (
+    FEW_PROCESSES,
+    STARTED_WITHIN_S,
+    Profile,
+    gateway,
+    kill,
+    listening,
+    replicas,
+)
 from tests.support.service import series, until
 
 
@@ -27,7 +35,10 @@ def test_a_killed_replica_costs_no_answer_and_is_replaced(ray):
 
 
 def test_an_update_under_load_costs_no_answer_and_mixes_no_models(ray, ray_profile, cluster):
-    """The cluster has room, so the new replicas start before the old ones stop."""
+    """
+    The cluster has room, so the new replicas start before the old ones stop.  Those of other models stay.
+    """
+    others = [replicas(name) for name in ("clip", "questions", "models")]
     text = ray_profile.path.read_text().replace("[models.vqa]", "[models.vqa]\nreplicas = 2")
     two, newer = (ray_profile.path.with_name(f"{name}.toml") for name in ("two", "newer"))
     two.write_text(text)
@@ -50,6 +61,8 @@ def test_an_update_under_load_costs_no_answer_and_mixes_no_models(ray, ray_profi
     assert [] == [answer.text[:600] for answer in answers if answer.status_code != 200]
     assert not any(answer.json()["partial"] for answer in answers)
     assert running.result() > 2
+    assert [*map(len, others)] == [1, 1, 1]
+    assert others == [replicas(name) for name in ("clip", "questions", "models")]
 
 
 def most_until(update):
@@ -135,7 +148,7 @@ for port in sys.argv[1:]:
 
 def test_a_cluster_of_its_own_is_closed_to_other_machines(tmp_path):
     """But for one port of each replica, which Serve opens everywhere: it asks for a token."""
-    profile = Profile(tmp_path / "alone.toml", ON_DEMAND)
+    profile = Profile(tmp_path / "alone.toml", FEW_PROCESSES)
     profile.path.write_text(ALONE.format(folder=tmp_path))
     with gateway(profile, tmp_path / "log") as (process, port):
         score = Served(port).score(items(1)).json()["results"][0]["scores"]
