@@ -2,8 +2,9 @@
 Servers that take long to start: begun as soon as tests are collected, awaited by the fixtures that need them.
 
 The process that collects without xdist, or the controller of its workers, starts one process of
-tests/support/servers.py, which starts those whose tests were collected.  nginx, Prometheus, Redis and
-Chromium start in less than two seconds, so that fixtures start them.
+tests/support/servers.py, which starts those whose tests were collected; Ray, which takes CPU time when idle,
+when it is awaited.  nginx, Prometheus, Redis and Chromium start in less than two seconds, so that fixtures
+start them.
 """
 
 import json
@@ -98,6 +99,7 @@ def background(name: str) -> Iterator[dict[str, Any]]:
 def awaited(name: str) -> dict[str, Any]:
     """Return the description of a server once it answers."""
     folder = Path(os.environ[FOLDER])
+    (folder / f"{name}.wanted").touch()
     described, failed = folder / f"{name}.json", folder / "failed"
     deadline = time.monotonic() + STARTED_WITHIN_S
     while not described.exists():

@@ -2,7 +2,8 @@
 `python -m tests.support.servers FOLDER NAME...`: start slow servers one after another, end them with stdin.
 
 Each is described by FOLDER/NAME.json from the moment when it answers, and ended when FOLDER/NAME.over is
-there.  FOLDER/failed says why no more start.
+there.  One that takes CPU time when idle starts when FOLDER/NAME.wanted is there.  FOLDER/failed says why no
+more start.
 """
 
 import json
@@ -27,7 +28,8 @@ from tests.support.tiny_qwen3_vl import make_qwen3_vl, reranker_options
 from tests.support.vllm_server import vllm, vllm_template
 
 SOCKET = "vllm.sock"  # of the process that vLLMs are forks of
-LOOK_S = 1  # between looks for servers that are over
+LOOK_S = 1  # between looks for servers that are wanted or over
+BUSY_WHEN_IDLE = {"ray"}  # it takes a tenth of a core
 
 Start = Callable[[ExitStack, Path], dict[str, Any]]
 
@@ -118,27 +120,39 @@ def end_with_stdin() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
+def start(name: str, stack: ExitStack, folder: Path) -> None:
+    """Start a server, and describe it once it answers."""
+    try:
+        described = STARTS[name](stack, folder)
+        unfinished = folder / f"{name}.part"
+        unfinished.write_text(json.dumps(described))
+        unfinished.rename(folder / f"{name}.json")
+    except Exception:
+        (folder / "failed").write_text(traceback.format_exc())
+        raise
+
+
 def main() -> None:
     """Start what is named, wait for the end of stdin."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     threading.Thread(target=end_with_stdin, daemon=True).start()
-    folder, *names = sys.argv[1:]
+    folder, names = Path(sys.argv[1]), sys.argv[2:]
+
+    def may_start(name: str) -> bool:
+        return name not in BUSY_WHEN_IDLE or (folder / f"{name}.wanted").exists()
+
     with ExitStack() as stack:
         running = {name: stack.enter_context(ExitStack()) for name in names}
-        try:
-            for name in names:
-                described = STARTS[name](running[name], Path(folder))
-                unfinished = Path(folder, f"{name}.part")
-                unfinished.write_text(json.dumps(described))
-                unfinished.rename(Path(folder, f"{name}.json"))
-        except Exception:
-            Path(folder, "failed").write_text(traceback.format_exc())
-            raise
+        waiting = [*names]
         while True:
             for name in names:
-                if Path(folder, f"{name}.over").exists():
+                if (folder / f"{name}.over").exists():
                     running[name].close()
-            time.sleep(LOOK_S)
+            if ready := next(filter(may_start, waiting), ""):
+                waiting.remove(ready)
+                start(ready, running[ready], folder)
+            else:
+                time.sleep(LOOK_S)
 
 
 if __name__ == "__main__":

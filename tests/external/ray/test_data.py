@@ -52,7 +52,7 @@ class Timed(scoregate.ray.Score):
 address, profile, pictures, out = sys.argv[1:]
 ray.init(address=address, log_to_driver=False)
 ray.data.DataContext.get_current().wait_for_min_actors_s = 120  # all have loaded before the first batch
-data = ray.data.read_parquet(pictures).repartition(8)
+data = ray.data.read_parquet(pictures).repartition(8).materialize()  # for both
 with open("page.py") as page:
     exec(compile(page.read(), "page.py", "exec"))
 rows = []
