@@ -11,7 +11,9 @@ from demo.process import url
 
 def series(port: int, name: str) -> float:
     """The value of a Prometheus series; 0 where it has none yet."""
-    return value_of(httpx.get(f"{url(port)}/metrics", timeout=60, trust_env=False).text, name)
+    # To read certificates, which nothing here needs, would take 20 ms of each look.
+    shown = httpx.get(f"{url(port)}/metrics", timeout=60, trust_env=False, verify=False)
+    return value_of(shown.text, name)
 
 
 def value_of(shown: str, name: str) -> float:

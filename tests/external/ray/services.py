@@ -75,27 +75,29 @@ class Served:
         self.port, self.pickle_port = port, pickle_port
 
     def get(self, path: str) -> httpx.Response:
-        return httpx.get(f"{url(self.port)}{path}", timeout=60, trust_env=False)
+        return httpx.get(f"{url(self.port)}{path}", timeout=60, trust_env=False, verify=False)
 
     def post(self, path: str, body: dict[str, Any]) -> Any:
         """The answer to JSON."""
-        return httpx.post(f"{url(self.port)}{path}", json=body, timeout=60, trust_env=False).json()
+        return httpx.post(
+            f"{url(self.port)}{path}", json=body, timeout=60, trust_env=False, verify=False
+        ).json()
 
     def streamed(self, items: list[dict[str, Any]]) -> list[Any]:
         """The lines of a stream."""
         path, body = "/score?stream=1", {"items": items}
-        answer = httpx.post(f"{url(self.port)}{path}", json=body, timeout=60, trust_env=False)
+        answer = httpx.post(f"{url(self.port)}{path}", json=body, timeout=60, trust_env=False, verify=False)
         return [json.loads(line) for line in answer.text.splitlines()]
 
     def unpickled(self, body: dict[str, Any]) -> Any:
         """The answer to a pickle, as a trainer reads it."""
         content = pickle.dumps(body)
-        answer = httpx.post(url(self.pickle_port), content=content, timeout=60, trust_env=False)
+        answer = httpx.post(url(self.pickle_port), content=content, timeout=60, trust_env=False, verify=False)
         return pickle.loads(answer.content)
 
     def score(self, items: list[dict[str, Any]], *metrics: str, **more: Any) -> httpx.Response:
         body = {"items": items, "metrics": metrics or ["vqascore"], "timeout_ms": 60_000} | more
-        return httpx.post(f"{url(self.port)}/score", json=body, timeout=120, trust_env=False)
+        return httpx.post(f"{url(self.port)}/score", json=body, timeout=120, trust_env=False, verify=False)
 
     def model(self) -> str:
         """The label of the VQA model that answers."""
