@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scoregate.aio import AsyncClient
-from scoregate.client import Client, OnePortal, Portal, closed_meanwhile
+from scoregate.client import Client, OnePortal, closed_meanwhile
 from scoregate.connection import Address, Reply, Transport, failure
 from scoregate.errors import NotReadyError, ScoregateError
 from scoregate.items import names_of
@@ -317,26 +317,22 @@ class Loading:
 
     async def _loaded(self) -> AsyncLocalClient:
         service = LocalService(self._given)
-        with abandoned_if_it_fails(service) as portal:
-            await asyncio.wrap_future(portal.submit(service.open()))
+        try:
+            await asyncio.wrap_future(service.portals.here().submit(service.open()))
+        except BaseException:
+            service.abandon()
+            raise
         return AsyncLocalClient(service, **self._client)
 
 
 def _loaded(given: Given, client: Mapping[str, Any]) -> LocalClient:
     service = LocalService(given)
-    with abandoned_if_it_fails(service) as portal:
-        portal.run(service.open())
-    return LocalClient(service, **client)
-
-
-@contextmanager
-def abandoned_if_it_fails(service: LocalService) -> Iterator[Portal]:
-    """Yield the portal of *service*, which ends with it if it is not opened."""
     try:
-        yield service.portals.here()
+        service.portals.here().run(service.open())
     except BaseException:
         service.abandon()
         raise
+    return LocalClient(service, **client)
 
 
 def say_on_terminal(line: str) -> None:
