@@ -264,6 +264,7 @@ async def following(results: AsyncGenerator[T, None]) -> T | None:
 
 _forking = threading.Lock()  # no portal opens or ends while a process forks
 _open: set[Portal] = set()
+ending: set[Portal] = set()  # without a wait
 PARK_S = 5.0  # most seconds that a fork waits for a loop
 LOOK_S = 0.001  # seconds between two checks whether a fork is over
 
@@ -287,6 +288,11 @@ class Portal:
     def _serve(self) -> None:
         self.loop.run_forever()
         self.loop.close()
+        ending.discard(self)
+
+    def join(self) -> None:
+        """Wait until the loop and its thread have ended."""
+        self._thread.join()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
         """Start *work* in the loop; cancelling the future cancels it."""
@@ -319,7 +325,7 @@ class Portal:
         ended = self.end(last)
         if threading.current_thread() is not self._thread:
             ended.result()
-            self._thread.join()
+            self.join()
 
     def end(self, last: Callable[[], Coroutine[Any, Any, None]]) -> Future[None]:
         """
@@ -386,6 +392,7 @@ def after_fork_in_parent() -> None:
 def after_fork_in_child() -> None:
     """Forget the loops, whose threads do not exist in the child."""
     _open.clear()
+    ending.clear()
     _forking.release()
 
 
@@ -465,6 +472,7 @@ class OnePortal:
         """Close without waiting, for the garbage collector, which may run in the portal's own thread."""
         portal, self.portal = self.portal, None
         if portal is not None and self._process == os.getpid():
+            ending.add(portal)
             portal.submit(self._last()).add_done_callback(lambda _: portal.end(nothing))
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from scoregate.aio import AsyncClient
-from scoregate.client import Client, OnePortal, closed_meanwhile
+from scoregate.client import Client, OnePortal, closed_meanwhile, ending
 from scoregate.connection import Address, Reply, Transport, failure
 from scoregate.errors import NotReadyError, ScoregateError
 from scoregate.items import names_of
@@ -191,6 +191,8 @@ class LocalClient(Client):
     is started by spawn, it is loaded anew there.
     """
 
+    portals: OnePortal
+
     def __init__(self, service: LocalService, **client: Any) -> None:
         self._inner = AsyncClient(ADDRESS, api_key="", transport=InProcess(service), **client)
         self.portals = service.portals  # their loop runs the client's part, too, and no other is made
@@ -198,6 +200,13 @@ class LocalClient(Client):
 
     def __repr__(self) -> str:
         return f"scoregate.load({', '.join(map(repr, self._given[0].names))})"
+
+    def __exit__(self, *raised: object) -> None:
+        """Close; after Ctrl-C without a wait: a thread that loads a model cannot be interrupted."""
+        if KeyboardInterrupt in raised:
+            self.portals.end()
+        else:
+            self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _loaded, self._given
@@ -345,9 +354,11 @@ _all: weakref.WeakSet[OnePortal] = weakref.WeakSet()
 
 
 def close_all() -> None:
-    """Close what is open at the end of the process."""
+    """Close what is open at the end of the process, and wait until what ends has ended."""
     for portals in tuple(_all):
         portals.close()
+    for portal in tuple(ending):
+        portal.join()
 
 
 # A service needs its executors until it is closed.  They end before what `atexit` calls, and after what is

@@ -43,7 +43,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib import import_module
 from itertools import chain
@@ -176,7 +176,12 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Return the exit code: see `scoregate.cli.arguments`."""
+    """
+    Return the exit code: see `scoregate.cli.arguments`.
+
+    Args:
+        argv: by default those of this process, which ends at once after Ctrl-C.
+    """
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a terminal may support ASCII only
     try:
@@ -186,6 +191,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
+        if argv is None:
+            end_at_once()
         return INTERRUPTED_STATUS
     except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -201,6 +208,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as exc:  # a file that was named can't be read or written
         near = meant_file(exc.filename) if exc.filename and exc.errno == errno.ENOENT else ""
         return failed(shown(f"{exc.filename}: {exc.strerror}{near}" if exc.filename else exc), USAGE)
+
+
+def end_at_once() -> None:
+    """End the process without a wait for its threads: one that loads a model cannot be interrupted."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):  # the pipe may be closed
+            stream.flush()
+    os._exit(INTERRUPTED_STATUS)
 
 
 def with_option(fault: NoColumn, options: Mapping[str, Sequence[str]]) -> NoColumn:
