@@ -18,6 +18,7 @@ MODELS = {"clip", "vqa", "questions", "detector"}
 COMMAND = (*SERVICE, "--config", str(PROFILE))
 DIALECTS = ["flow_factory", "unirl", "rerank", "decisions", "chat_judge", "cosmos_rl", "openrlhf", "slime"]
 KEY, QUOTA = "a key of the tests", 60  # pairs of an item and a metric a minute
+SPARE = "spare"  # a second model of a role, which no metric uses: it may be away
 
 
 @dataclass
@@ -72,12 +73,15 @@ def fake_service(directory: Path, *, ready: bool = True, **settings: str) -> Ite
 
 @contextmanager
 def locked_service(directory: Path) -> Iterator[FakeService]:
-    """Yield one that logs decisions and takes `KEY`, which has a quota; tests add tables to its file."""
+    """Yield one with `SPARE` that logs decisions and takes `KEY`, with a quota; tests add tables to its file."""
     keys = directory / "keys.toml"
     keys.write_text(key_table("tests", KEY, f"quota = {QUOTA}"), "utf-8")
     settings = {
         "SCOREGATE_SERVER__API_KEYS_FILE": str(keys),
         "SCOREGATE_DECISIONS__LOG": f"sqlite:///{directory}/decisions.sqlite3",
+        "SCOREGATE_MODELS__SPARE__FAMILY": "fake",
+        "SCOREGATE_MODELS__SPARE__ROLE": "clip",
+        "SCOREGATE_MODELS__SPARE__REQUIRED": "false",
     }
     with fake_service(directory, **settings) as running:
         yield running

@@ -1,6 +1,7 @@
 """`python -m tests.process.fuzz`: schemathesis looks for faults in the contract of a service around fakes."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -18,15 +19,17 @@ SCHEMATHESIS = str(Path(sys.executable).with_name("schemathesis"))
 CONFIG = str(HERE / "schemathesis.toml")
 KEY = "a key"  # as in schemathesis.toml
 LABEL_KEY = "a key for labels"  # which have a right of their own
+OPERATOR_KEY = "a key for changes of models"
 
 CASES = 300  # of each kind, for each endpoint
 LIMIT_S = 3600
 
 
 def openapi(service: FakeService) -> dict[str, Any]:
-    """Return the document of a service with keys; `KEY` and `LABEL_KEY` become some of them."""
+    """Return the document of a service with keys; those of this file become some of them."""
     with service.keys.open("a", encoding="utf-8") as keys:
-        keys.write(key_table("fuzz", KEY) + key_table("people", LABEL_KEY, 'endpoints = ["label"]'))
+        keys.write(key_table("fuzz", KEY) + key_table("operator", OPERATOR_KEY, "models = true"))
+        keys.write(key_table("people", LABEL_KEY, 'endpoints = ["label"]'))
 
     def described() -> httpx.Response:
         return httpx.get(
@@ -49,7 +52,8 @@ def fuzz(cases: int, service: FakeService, document: dict[str, Any]) -> int:
     path.write_text(json.dumps(document), "utf-8")
     options = ["--url", service.url, "--max-examples", str(cases)]
     command = [SCHEMATHESIS, "--config-file", CONFIG, "run", str(path), *options]
-    return subprocess.run(command, cwd=ROOT, timeout=LIMIT_S).returncode
+    environment = os.environ | {"NO_PROXY": "127.0.0.1"}  # else it is searched for a proxy for each request
+    return subprocess.run(command, cwd=ROOT, env=environment, timeout=LIMIT_S).returncode
 
 
 if __name__ == "__main__":

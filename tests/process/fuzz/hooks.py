@@ -11,23 +11,30 @@ ranking needs a cascade to end early.
 A ranking that is refused for a broken picture is refused for a fault, too.
 """
 
+import gc
 from typing import Any
 
 import schemathesis
+from schemathesis.core.parameters import ParameterLocation
 
-from tests.process.fuzz.__main__ import KEY, LABEL_KEY
+from tests.process.fuzz.__main__ import KEY, LABEL_KEY, OPERATOR_KEY
+from tests.support.fake_service import SPARE
 
 THING = "a red dog: "  # which the fake question LLM finds in any prompt
 PATIENT_MS = 10_000
 SLOTS = {"vq2": "{answer} {question} "}  # other metrics have one place in their question
 BRACES = str.maketrans("", "", "{}")
 TIMEOUT = "X-Request-Timeout-Ms"
-LABELS = "/decisions/{id}/label"
+LABELS, CHANGES = "/decisions/{id}/label", "/models/{name}/"
+
+gc.set_threshold(100_000, 20, 100)  # schemathesis keeps each case, and Python would walk all of them often
 
 
 @schemathesis.hook
 def map_case(context: schemathesis.HookContext, case: schemathesis.Case) -> schemathesis.Case:
     """Mend a valid case; one that means to be invalid stays as it is."""
+    if case.operation.path.startswith(CHANGES) and not mutated(case, ParameterLocation.PATH):
+        case.path_parameters["name"] = SPARE  # the others stay for what is sent to other paths
     if case.meta and case.meta.generation.mode.is_positive:
         if isinstance(case.body, dict):
             special = {
@@ -45,14 +52,21 @@ def map_case(context: schemathesis.HookContext, case: schemathesis.Case) -> sche
     return case
 
 
+def mutated(case: schemathesis.Case, location: ParameterLocation) -> bool:
+    """Return True if that part of the request means to be invalid."""
+    part = case.meta.components.get(location) if case.meta else None
+    return part is not None and part.mode.is_negative
+
+
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:
-    """Send a label with the key that has the right."""
-    if case.operation.path == LABELS:
-        for headers in (case.headers, kwargs.get("headers") or {}):
-            for name, value in [*headers.items()]:
-                if value in (KEY, f"Bearer {KEY}"):
-                    headers[name] = value.replace(KEY, LABEL_KEY)
+    """Send a label, or a change of a model, with the key that has the right."""
+    path = case.operation.path
+    key = LABEL_KEY if path == LABELS else OPERATOR_KEY if path.startswith(CHANGES) else KEY
+    for headers in (case.headers, kwargs.get("headers") or {}):
+        for name, value in [*headers.items()]:
+            if value in (KEY, f"Bearer {KEY}"):
+                headers[name] = value.replace(KEY, key)
 
 
 def mended_scoring(body: dict[str, Any]) -> dict[str, Any]:
@@ -147,7 +161,7 @@ def different(questions: list[Any]) -> list[Any]:
             **question,
             "id": number,
             "text": f"{number}: {question['text']}"[:1000],
-            "depends_on": [number - 1] if question.get("depends_on") and number > 1 else [],
+            **({"depends_on": [number - 1] if number > 1 else []} if question.get("depends_on") else {}),
             **expecting_a_choice(question.get("choices")),
         }
         for number, question in enumerate(questions, 1)

@@ -1,23 +1,102 @@
-"""The document of our API with the options of all metrics at one place."""
+"""The document of our API with each part of a request whole at one place."""
 
+import json
 from copy import deepcopy
 from typing import Any
 
-ONE = "dsg"  # the metric that keeps its options everywhere: those have all forms that options have
+ONE = "dsg"  # the metric that has options everywhere
+ELSEWHERE = ("frames", "question_set")  # the options that it has on other paths: a word, and what is nested most
+# What `hooks.py` reads or writes, so that a request is valid.
+NEEDED = ("id", "image", "images", "items", "metric", "on_deadline", "on_error", "options", "policy", "prompt")
+SCHEMAS = "#/components/schemas/"
+PROSE = ("default", "description", "examples", "title")
 
 
-def options_once(document: dict[str, Any]) -> None:
+def shortened(document: dict[str, Any]) -> dict[str, Any]:
     """
-    Keep all options in the JSON of `POST /score`, and one metric's in its items, in forms and elsewhere.
+    Return the document by which schemathesis tries each boundary about once.
 
-    Schemathesis tries each boundary at each of these eight places, and one model reads them all.
+    It would try each at every place where a request has that part, and one model reads them all:
+
+    * All metrics' options stand in the JSON of `POST /score`, where one that many have is the first one's.
+    * Those of other paths and of items are two of one metric's.
+    * What the items of several paths have is tried in those of `POST /score`.
+    * A picture has all its forms but as a reference or a source: these are text.
+    * The `request` of a form has what it needs.
     """
-    schemas = document["components"]["schemas"]
-    every, scoring = schemas["Options"], deepcopy(schemas["ScoreRequest"])
-    schemas["EveryOption"] = every
-    schemas["Options"] = every | {"properties": {ONE: every["properties"][ONE]}}
-    for name in ("ScoreRequest", "RankRequest", "CompareRequest", "QuestionsRequest"):
-        del schemas[name]["properties"]["options"]["default"]  # it has other metrics' options
-    scoring["properties"]["options"]["$ref"] = "#/components/schemas/EveryOption"
-    body = document["paths"]["/score"]["post"]["requestBody"]
-    body["content"]["application/json"]["schema"] = scoring
+    short = deepcopy(document)
+    schemas = short["components"]["schemas"]
+    requests = ("ScoreRequest", "RankRequest", "CompareRequest", "DecideRequest", "QuestionsRequest")
+    items = ("WireItem", "DecideItem", "ComparedItem")
+    for name in (*requests, *items):
+        properties = schemas[name]["properties"]
+        properties.update({each: text(properties[each]) for each in ("references", "source") if each in properties})
+        properties.get("options", {}).pop("default", None)  # it has other metrics' options
+    every = schemas["Options"]
+    seen: set[str] = set()
+    whole = {metric: schema_of(schemas, option) for metric, option in every["properties"].items()}
+    one = {name: least(schemas, whole[ONE]["properties"][name]) for name in ELSEWHERE}
+    schemas["Options"] = every | {"properties": {ONE: whole[ONE] | {"properties": one}}}
+    order = sorted(whole, key=lambda metric: metric != ONE)
+    schemas["EveryOption"] = every | {"properties": {metric: unseen(whole[metric], seen) for metric in order}}
+    seen.clear()
+    schemas.update({name: unseen(schemas[name], seen, NEEDED) for name in items})
+    for path in short["paths"].values():
+        for body in bodies(path):
+            form = body["content"]["multipart/form-data"]["schema"]["properties"]
+            form["request"] = least(schemas, form["request"])
+    scoring = deepcopy(schemas["ScoreRequest"])
+    scoring["properties"]["options"]["$ref"] = f"{SCHEMAS}EveryOption"
+    short["paths"]["/score"]["post"]["requestBody"]["content"]["application/json"]["schema"] = scoring
+    return short
+
+
+def bodies(path: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what the operations of a path read."""
+    return [operation["requestBody"] for operation in path.values() if "requestBody" in operation]
+
+
+def schema_of(schemas: dict[str, Any], reference: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a reference."""
+    schema: dict[str, Any] = schemas[reference["$ref"].removeprefix(SCHEMAS)]
+    return schema
+
+
+def text(value: Any) -> Any:
+    """Return the schema of an image, or of several, of which text is the only form."""
+    match value:
+        case {"oneOf": [{"type": "string"} as first, *_]}:
+            return first
+        case dict():
+            return {name: text(one) for name, one in value.items()}
+        case list():
+            return [text(one) for one in value]
+    return value
+
+
+def least(schemas: dict[str, Any], value: Any) -> Any:
+    """Return a schema in which each one that it refers to has what it needs alone."""
+    match value:
+        case {"$ref": str()}:
+            whole = schema_of(schemas, value)
+            needed = (*whole.get("required", ()), *NEEDED)
+            kept = {name: option for name, option in whole["properties"].items() if name in needed}
+            return whole | {"properties": least(schemas, kept)}
+        case dict():
+            return {name: least(schemas, one) for name, one in value.items()}
+        case list():
+            return [least(schemas, one) for one in value]
+    return value
+
+
+def unseen(schema: dict[str, Any], seen: set[str], kept: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Return the schema without the properties that are *seen*, by name and values, but those to be *kept*."""
+    told = {name: allowed(name, option) for name, option in schema["properties"].items()}
+    new = [name for name, option in told.items() if name in kept or option not in seen]
+    seen.update(told.values())
+    return schema | {"properties": {name: schema["properties"][name] for name in new}}
+
+
+def allowed(name: str, option: dict[str, Any]) -> str:
+    """Return the name of a property and what it may be, as text."""
+    return json.dumps([name, {key: value for key, value in option.items() if key not in PROSE}])

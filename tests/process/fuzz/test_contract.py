@@ -1,13 +1,13 @@
 """What `make fuzz` does, with few requests."""
 
-from copy import deepcopy
-
 import httpx
 import pytest
 
 from tests.process.fuzz.__main__ import KEY, fuzz, openapi
-from tests.process.fuzz.once import options_once
+from tests.process.fuzz.once import allowed, schema_of, shortened
 from tests.support.service import value_of
+
+CHANGES = ("load", "offload", "unload")
 
 
 @pytest.fixture(scope="module")
@@ -23,24 +23,42 @@ def counted(service, route, code):
 
 def test_schemathesis_finds_nothing(locked_service, document):
     """What the schema allows is answered, what it forbids is refused, and every answer is as it says."""
-    short = deepcopy(document)
-    options_once(short)
-
-    assert 0 == fuzz(5, locked_service, short)
+    assert 0 == fuzz(5, locked_service, shortened(document))
     assert counted(locked_service, "/decide", 200)
     assert counted(locked_service, "/decisions/{id}/label", 202), "a label has a key of its own"
+    assert all(counted(locked_service, f"/models/{{name}}/{change}", 200) for change in CHANGES), "changes, too"
 
 
 def test_every_option_is_still_described_once(document):
-    """Schemathesis gets a document that differs in the options alone; `POST /score` has all of them."""
-    short = deepcopy(document)
-    options_once(short)
+    """Schemathesis gets a document in which each option of each metric is that of a metric of `POST /score`."""
+    short = shortened(document)
     schemas, shorter = document["components"]["schemas"], short["components"]["schemas"]
     body = short["paths"]["/score"]["post"]["requestBody"]["content"]["application/json"]["schema"]
-    changed = {name for name in schemas if schemas[name] != shorter[name]}
+    every, kept = schemas["Options"]["properties"], shorter["EveryOption"]["properties"]
+    whole = {metric: schema_of(schemas, option)["properties"] for metric, option in every.items()}
+    described = [allowed(name, option) for one in kept.values() for name, option in one["properties"].items()]
 
-    assert schemas["Options"] == shorter["EveryOption"]
     assert "#/components/schemas/EveryOption" == body["properties"]["options"]["$ref"]
     assert body["properties"].keys() == schemas["ScoreRequest"]["properties"].keys()
-    assert {"Options", "ScoreRequest", "RankRequest", "CompareRequest", "QuestionsRequest"} == changed
-    assert schemas.keys() | {"EveryOption"} == shorter.keys()
+    assert whole.keys() == kept.keys()
+    assert whole["dsg"] == kept["dsg"]["properties"]
+    assert len({*described}) == len(described)
+    assert {allowed(name, option) for one in whole.values() for name, option in one.items()} == {*described}
+
+
+def test_every_field_is_still_described(document):
+    """What a path reads has all its fields; those of items that others have, too, are in `POST /score`."""
+    short = shortened(document)
+    schemas, shorter = document["components"]["schemas"], short["components"]["schemas"]
+    requests = [name for name in schemas if name.endswith("Request")]
+    first = schemas["WireItem"]["properties"]
+
+    assert {name: [*schemas[name]["properties"]] for name in requests} == {
+        name: [*shorter[name]["properties"]] for name in requests
+    }
+    assert [*first] == [*shorter["WireItem"]["properties"]]
+    for name in ("ComparedItem", "DecideItem"):
+        items = schemas[name]["properties"]
+        left = items.keys() - shorter[name]["properties"].keys()
+        assert left
+        assert all(allowed("", items[each]) == allowed("", first[each]) for each in left)
