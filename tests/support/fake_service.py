@@ -73,7 +73,7 @@ def fake_service(directory: Path, *, ready: bool = True, **settings: str) -> Ite
 
 @contextmanager
 def locked_service(directory: Path) -> Iterator[FakeService]:
-    """Yield one with `SPARE` that logs decisions and takes `KEY`, with a quota; tests add tables to its file."""
+    """Yield one with `SPARE` that logs decisions and takes `KEY`; tests add tables to its file of keys."""
     keys = directory / "keys.toml"
     keys.write_text(key_table("tests", KEY, f"quota = {QUOTA}"), "utf-8")
     settings = {

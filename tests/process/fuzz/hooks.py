@@ -16,6 +16,7 @@ from typing import Any
 
 import schemathesis
 from schemathesis.core.parameters import ParameterLocation
+from schemathesis.generation.meta import CoverageScenario
 
 from tests.process.fuzz.__main__ import KEY, LABEL_KEY, OPERATOR_KEY
 from tests.support.fake_service import SPARE
@@ -32,7 +33,7 @@ gc.set_threshold(100_000, 20, 100)  # schemathesis keeps each case, and Python w
 
 @schemathesis.hook
 def map_case(context: schemathesis.HookContext, case: schemathesis.Case) -> schemathesis.Case:
-    """Mend a valid case; one that means to be invalid stays as it is."""
+    """Mend a valid case; in one that means to be invalid, only what is missing beside that."""
     if case.operation.path.startswith(CHANGES) and not mutated(case, ParameterLocation.PATH):
         case.path_parameters["name"] = SPARE  # the others stay for what is sent to other paths
     if case.meta and case.meta.generation.mode.is_positive:
@@ -49,7 +50,19 @@ def map_case(context: schemathesis.HookContext, case: schemathesis.Case) -> sche
             case.body = {"request": mend(case.body["request"])} if form else mend(case.body)
         if TIMEOUT in case.headers:
             case.headers[TIMEOUT] = str(PATIENT_MS)
+    elif mutated(case, ParameterLocation.BODY) and isinstance(case.body, dict):
+        asked = case.body.get("request", case.body)
+        if isinstance(asked, dict) and asked.get("items") is None:
+            fill(asked, pointer_of(getattr(case.meta.phase.data, "location", None) or ""))
     return case
+
+
+def fill(asked: dict[str, Any], place: str) -> None:
+    """Put a text and pictures where a body has none, besides at the *place* that means to be wrong."""
+    if asked.get("prompt", "") is None and place != "/prompt":
+        asked["prompt"] = THING
+    if asked.get("images", "") is None and asked.get("image") is None and place != "/images":
+        asked["images"] = ["", ""]
 
 
 def mutated(case: schemathesis.Case, location: ParameterLocation) -> bool:
@@ -67,6 +80,39 @@ def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwar
         for name, value in [*headers.items()]:
             if value in (KEY, f"Bearer {KEY}"):
                 headers[name] = value.replace(KEY, key)
+
+
+@schemathesis.check
+def content_type_is_read(ctx: schemathesis.CheckContext, response: Any, case: schemathesis.Case) -> None:
+    """A body of a type that no path reads is refused for its type."""
+    if scenario_of(case) == CoverageScenario.UNSUPPORTED_CONTENT_TYPE and response.status_code != 415:
+        raise AssertionError(f"a body of an unknown type is {response.status_code}, not 415")
+
+
+@schemathesis.check
+def refusal_names_the_place(ctx: schemathesis.CheckContext, response: Any, case: schemathesis.Case) -> None:
+    """A body in which one value is wrong is refused for that one, and not for what no schema can say."""
+    if response.status_code == 422 and mutated(case, ParameterLocation.BODY) and scenario_of(case):
+        place = pointer_of(case.meta.phase.data.location or "")
+        told = [fault["pointer"] for fault in response.json()["errors"]]
+        if not any(pointer.startswith(place) for pointer in told):
+            raise AssertionError(f"{place} is wrong, and the answer names {told}")
+
+
+def scenario_of(case: schemathesis.Case) -> Any:
+    """Return what a case of the coverage phase tries; None for others."""
+    return getattr(case.meta.phase.data, "scenario", None) if case.meta else None
+
+
+def pointer_of(location: str) -> str:
+    """Return the place in the JSON of a place in its schema, up to a list."""
+    words = location.split("/")[1:]
+    names = []
+    while words and words[0] in ("properties", "anyOf", "oneOf"):
+        if words.pop(0) == "properties":
+            names.append(words[0])
+        words = words[1:]
+    return "".join(f"/{name}" for name in names if name != "request")
 
 
 def mended_scoring(body: dict[str, Any]) -> dict[str, Any]:

@@ -5,10 +5,22 @@ from copy import deepcopy
 from typing import Any
 
 ONE = "dsg"  # the metric that has options everywhere
-ELSEWHERE = ("frames", "question_set")  # the options that it has on other paths: a word, and what is nested most
+ELSEWHERE = ("frames", "question_set")  # those that it has outside of `POST /score`: a word, and the deepest
 # What `hooks.py` reads or writes, so that a request is valid.
-NEEDED = ("id", "image", "images", "items", "metric", "on_deadline", "on_error", "options", "policy", "prompt")
+NEEDED = (
+    "id",
+    "image",
+    "images",
+    "items",
+    "metric",
+    "options",
+    "policy",
+    "prompt",
+    "on_deadline",
+    "on_error",
+)
 SCHEMAS = "#/components/schemas/"
+TEXTS = {"references", "source"}  # images of which no valid request of ours has any
 PROSE = ("default", "description", "examples", "title")
 
 
@@ -30,7 +42,7 @@ def shortened(document: dict[str, Any]) -> dict[str, Any]:
     items = ("WireItem", "DecideItem", "ComparedItem")
     for name in (*requests, *items):
         properties = schemas[name]["properties"]
-        properties.update({each: text(properties[each]) for each in ("references", "source") if each in properties})
+        properties.update({each: text(properties[each]) for each in TEXTS & properties.keys()})
         properties.get("options", {}).pop("default", None)  # it has other metrics' options
     every = schemas["Options"]
     seen: set[str] = set()
@@ -90,7 +102,7 @@ def least(schemas: dict[str, Any], value: Any) -> Any:
 
 
 def unseen(schema: dict[str, Any], seen: set[str], kept: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the schema without the properties that are *seen*, by name and values, but those to be *kept*."""
+    """Return the schema without the properties that are *seen*, by name and values, but those *kept*."""
     told = {name: allowed(name, option) for name, option in schema["properties"].items()}
     new = [name for name, option in told.items() if name in kept or option not in seen]
     seen.update(told.values())
