@@ -12,6 +12,7 @@ A ranking that is refused for a broken picture is refused for a fault, too.
 """
 
 import gc
+import re
 from typing import Any
 
 import schemathesis
@@ -52,14 +53,16 @@ def map_case(context: schemathesis.HookContext, case: schemathesis.Case) -> sche
             case.headers[TIMEOUT] = str(PATIENT_MS)
     elif mutated(case, ParameterLocation.BODY) and isinstance(case.body, dict):
         asked = case.body.get("request", case.body)
-        if isinstance(asked, dict) and asked.get("items") is None:
-            fill(asked, pointer_of(getattr(case.meta.phase.data, "location", None) or ""))
+        items = asked.get("items") if isinstance(asked, dict) else None
+        for each in items if isinstance(items, list) else [asked]:
+            if isinstance(each, dict):
+                fill(each, place_of(case))
     return case
 
 
 def fill(asked: dict[str, Any], place: str) -> None:
-    """Put a text and pictures where a body has none, besides at the *place* that means to be wrong."""
-    if asked.get("prompt", "") is None and place != "/prompt":
+    """Put a text and pictures where a body or an item has null, besides at the *place* that is wrong."""
+    if asked.get("prompt", "") is None:
         asked["prompt"] = THING
     if asked.get("images", "") is None and asked.get("image") is None and place != "/images":
         asked["images"] = ["", ""]
@@ -93,9 +96,9 @@ def content_type_is_read(ctx: schemathesis.CheckContext, response: Any, case: sc
 def refusal_names_the_place(ctx: schemathesis.CheckContext, response: Any, case: schemathesis.Case) -> None:
     """A body in which one value is wrong is refused for that one, and not for what no schema can say."""
     if response.status_code == 422 and mutated(case, ParameterLocation.BODY) and scenario_of(case):
-        place = pointer_of(case.meta.phase.data.location or "")
+        place = place_of(case)
         told = [fault["pointer"] for fault in response.json()["errors"]]
-        if not any(pointer.startswith(place) for pointer in told):
+        if not any(re.match(place, pointer) for pointer in told):
             raise AssertionError(f"{place} is wrong, and the answer names {told}")
 
 
@@ -104,15 +107,17 @@ def scenario_of(case: schemathesis.Case) -> Any:
     return getattr(case.meta.phase.data, "scenario", None) if case.meta else None
 
 
-def pointer_of(location: str) -> str:
-    """Return the place in the JSON of a place in its schema, up to a list."""
-    words = location.split("/")[1:]
-    names = []
-    while words and words[0] in ("properties", "anyOf", "oneOf"):
-        if words.pop(0) == "properties":
-            names.append(words[0])
-        words = words[1:]
-    return "".join(f"/{name}" for name in names if name != "request")
+def place_of(case: schemathesis.Case) -> str:
+    """Return the pattern of the place of a wrong value in the JSON, from its place in the schema."""
+    words = ((case.meta and getattr(case.meta.phase.data, "location", None)) or "").split("/")[1:]
+    place = ""
+    while words and words[0] in ("properties", "items", "anyOf", "oneOf"):
+        word = words.pop(0)
+        if word == "items":
+            place += "/[0-9]+"
+        elif (name := words.pop(0) if words else "") and word == "properties" and name != "request":
+            place += f"/{re.escape(name)}"
+    return place
 
 
 def mended_scoring(body: dict[str, Any]) -> dict[str, Any]:
