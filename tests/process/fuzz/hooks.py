@@ -9,6 +9,9 @@ Ours says in words only that a request has one of three forms, where a template 
 ranking needs a cascade to end early.
 
 A ranking that is refused for a broken picture is refused for a fault, too.
+
+A body with one wrong value must be refused for that value.  Where the rest of it is no valid request either,
+it would be refused whatever the service does with the value.
 """
 
 import gc
