@@ -34,7 +34,7 @@ ROUTER = "service.serving.ray.router.ByName"
 # Ray's queue is first come, first served.  Without a limit it stays empty, and our lanes decide.
 MAX_ONGOING_REQUESTS = 100_000
 log = logging.getLogger("scoregate.ray")
-POLL_S, LOG_EVERY_S = 0.25, 15.0
+POLL_S, LOG_EVERY_S = 0.5, 15.0
 
 
 class Models:
