@@ -37,10 +37,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from itertools import islice, pairwise
+from itertools import pairwise
 from math import inf, sqrt
 
-RECENT, GAP, BEFORE = 10, 5, 10  # values: of the last mean, between, and of the mean that it is compared with
+RECENT, GAP = 10, 5  # values: of a mean, and between it and the one that it is compared with
 OVERLAP = RECENT + GAP  # the newest changes; they share values with the last one
 COMMON_VALUES = (
     8  # values of each mean that are on its side of the other one, so that rare values are no change
@@ -57,28 +57,42 @@ class Change:
     """The last change of a series."""
 
     def __init__(self) -> None:
-        self._values: deque[float] = deque(maxlen=RECENT + GAP + BEFORE)
+        self._values: deque[float] = deque(maxlen=RECENT + GAP + RECENT)
+        self._means: deque[float] = deque(maxlen=OVERLAP + 1)  # of RECENT values; the first is compared
         self._newest: deque[float] = deque()
         self._earlier: deque[float] = deque()
         self._sum = self._squares = 0.0  # sums over the earlier changes
         self._count = 0
+        self._size: float | None = None  # None until it is computed
 
-    def add(self, value: float) -> float:
-        """
-        Return the size of the change that ends with *value*, in its unit; negative for a fall.
-
-        It is 0 while there are too few values, while all earlier changes are equal, and if the change is that
-        of a few values.
-        """
+    def add(self, value: float) -> None:
+        """Add the next value."""
         self._values.append(value)
         self._count += 1
-        if self._count < RECENT + GAP + BEFORE:
-            return 0.0
-        before, recent = list(islice(self._values, BEFORE)), list(islice(self._values, BEFORE + GAP, None))
-        old, new = sum(before) / BEFORE, sum(recent) / RECENT
-        self._keep(new - old)
-        common = min(beyond(old, new, recent), beyond(new, old, before)) >= COMMON_VALUES
-        unit = self._deviation() if common and self._count >= MIN_VALUES else 0.0
+        self._size = None
+        if self._count < RECENT:
+            return
+        self._means.append(sum([*self._values][-RECENT:]) / RECENT)
+        if len(self._means) > OVERLAP:
+            self._keep(self._means[-1] - self._means[0])
+
+    @property
+    def size(self) -> float:
+        """
+        The size of the change that ends with the last value, in its unit; negative for a fall.
+
+        It is 0 while there are too few values, while all earlier changes are equal, and if the change is that
+        of a few values.  It is computed when it is read, since most steps of a run need none.
+        """
+        if self._size is None:
+            self._size = self._measured() if self._count >= MIN_VALUES else 0.0
+        return self._size
+
+    def _measured(self) -> float:
+        values, old, new = [*self._values], self._means[0], self._means[-1]
+        before, recent = values[:RECENT], values[-RECENT:]
+        common = beyond(old, new, recent) >= COMMON_VALUES and beyond(new, old, before) >= COMMON_VALUES
+        unit = self._deviation() if common else 0.0
         return (new - old) / max(unit, standard_error(before, recent)) if unit else 0.0
 
     def _keep(self, change: float) -> None:
@@ -107,19 +121,20 @@ def standard_error(before: Sequence[float], recent: Sequence[float]) -> float:
 
     The variance is half that of the differences of neighbours, so that a steady rise is no noise.
     """
-    return sqrt(sum(variance(values) / len(values) for values in (before, recent)))
+    return sqrt(variance(before) / len(before) + variance(recent) / len(recent))
 
 
 def variance(values: Sequence[float]) -> float:
     """Return the variance of values around a line."""
     differences = [new - old for old, new in pairwise(values)]
     mean = sum(differences) / len(differences)
-    return sum((each - mean) ** 2 for each in differences) / (2 * len(differences))
+    return sum([(each - mean) ** 2 for each in differences]) / (2 * len(differences))
 
 
 def beyond(mean: float, other: float, values: Sequence[float]) -> int:
     """Return the number of *values* that are on the side of *mean* on which *other* is."""
-    return sum((value - mean) * (other - mean) > 0 for value in values)
+    towards = other - mean
+    return sum([(value - mean) * towards > 0 for value in values])
 
 
 class Blocks:
@@ -127,13 +142,17 @@ class Blocks:
 
     def __init__(self, steps: int) -> None:
         self._steps, self._block, self._change = steps, list[float](), Change()
-        self.size = 0.0
+
+    @property
+    def size(self) -> float:
+        """The size of the change of the last whole block."""
+        return self._change.size
 
     def add(self, value: float) -> None:
-        """Add the value of a step; at the end of a block, `size` is that of its change."""
+        """Add the value of a step."""
         self._block.append(value)
         if len(self._block) == self._steps:
-            self.size = self._change.add(sum(self._block) / self._steps)
+            self._change.add(sum(self._block) / self._steps)
             self._block.clear()
 
 

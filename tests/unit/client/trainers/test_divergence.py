@@ -39,6 +39,16 @@ def noise(seed=0, steps=300):
     return [dice.gauss(0, 1) for _ in range(steps)]
 
 
+def sizes_of(values, change=None):
+    """The size of the change after each of the values."""
+    change = change or Change()
+    sizes = []
+    for value in values:
+        change.add(value)
+        sizes.append(change.size)
+    return sizes
+
+
 def test_the_bound_is_that_of_the_binomial_distribution():
     """Of 200 runs with the stated rate, more alarms than the bound have a probability below 0.1 %."""
     at_most = sum(math.comb(RUNS, n) * ALARMS**n * (1 - ALARMS) ** (RUNS - n) for n in range(MOST + 1))
@@ -123,12 +133,11 @@ def test_a_slow_change_is_found_in_means_over_steps():
 
 def test_a_change_is_measured_by_the_earlier_ones():
     """The mean of 10 values minus that of 10 before, with 5 between; a steady rise is no noise."""
-    change, values = Change(), noise(6, 100)
-    sizes = [change.add(value + 0.5 * step) for step, value in enumerate(values)]
+    curve = [value + 0.5 * step for step, value in enumerate(noise(6, 100))]
+    sizes = sizes_of(curve)
 
     assert [0.0] * (MIN_VALUES - 1) == sizes[: MIN_VALUES - 1]
     assert 0 < sizes[MIN_VALUES - 1]
-    curve = [value + 0.5 * step for step, value in enumerate(values)]
     changes = [sum(curve[n - 10 : n]) / 10 - sum(curve[n - 25 : n - 15]) / 10 for n in range(25, 101)]
     earlier = changes[:-15]
     centre = sum(earlier) / len(earlier)
@@ -140,8 +149,7 @@ def test_the_unit_is_at_least_the_standard_error_of_the_two_means():
     """A spread of 5 after one of 0.1: the earlier changes are too small a unit."""
     calm, wild, low = [[size * (-1) ** step for step in range(300)] for size in (0.1, 5.0, 5.0)]
     values = [*calm[:200], *wild[:15], *[value - 20 for value in low[:10]]]
-    change = Change()
-    sizes = [change.add(value) for value in values]
+    sizes = sizes_of(values)
     old, new = values[-25:-15], values[-10:]
     half = [pvariance([b - a for a, b in pairwise(each)]) / 2 for each in (old, new)]
 
@@ -153,9 +161,8 @@ def test_the_unit_is_that_of_the_newest_changes():
     change = Change()
     for value in [100 * each for each in noise(7, 300)]:
         change.add(value)
-    calm = [change.add(value) for value in noise(8, 400)]
-    fresh = Change()
-    expected = [fresh.add(value) for value in noise(8, 400)]
+    calm = sizes_of(noise(8, 400), change)
+    expected = sizes_of(noise(8, 400))
 
     assert calm[-100:] == pytest.approx(expected[-100:])
 
@@ -178,8 +185,8 @@ def test_rare_scores_of_a_few_pictures_are_no_change(share):
 def test_a_score_that_never_changes_has_no_size():
     """There is no unit; what follows is measured when the first changes have one."""
     change = Change()
-    assert {0.0} == {change.add(0.7) for _ in range(300)}
-    assert {0.0} == {change.add(0.1) for _ in range(10)}
+    assert {0.0} == {*sizes_of([0.7] * 300, change)}
+    assert {0.0} == {*sizes_of([0.1] * 10, change)}
 
 
 def test_the_rate_selects_the_threshold():
