@@ -352,14 +352,15 @@ def weighted(pairs: Pairs, groups: Codes, units: Codes, average: Average) -> Wei
     once = int(units.max()) + 1  # the place of a factor that is always 1
     second = np.where(first == second, once, second)
     home = homes(groups, units, once)
+    by_group = average == "groups" and len(home) > 1  # the mean over one group is that of all its pairs
 
     def weights(times: Codes) -> tuple[Floats, float]:
         factors = np.append(times, 1).astype(np.float64)
-        each = factors[first] * factors[second]
-        if average == "groups":
+        each = factors.take(first) * factors.take(second)
+        if by_group:
             sizes = np.bincount(of, each, minlength=len(home))
             copies = factors[home] * (sizes > 0)
-            each *= (copies / np.where(sizes > 0, sizes, 1))[of]
+            each *= (copies / np.where(sizes > 0, sizes, 1)).take(of)
         return each, float(each.sum())
 
     return weights

@@ -38,6 +38,18 @@ def accuracy_of(pairs, metric, human):
     return max(map(at, {0.0, *abs(apart)})), at(0.0)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_mean_over_one_group_is_that_of_all_its_pairs(seed):
+    """To the last bit of each drawing: without groups there is nothing to average."""
+    metric, human, _ = rows_of(seed)
+    by_group, of_pairs = (
+        drawn(pair_accuracies(metric, human, average=each), 100, seed).values for each in ("groups", "pairs")
+    )
+
+    for name in FIGURES:
+        assert by_group[name].tolist() == of_pairs[name].tolist()
+
+
 @pytest.mark.parametrize("grouped", ["no group", "a pool of groups", "groups"])
 @pytest.mark.parametrize("clustered", ["rows", "clusters"])
 @pytest.mark.parametrize("seed", range(3))
