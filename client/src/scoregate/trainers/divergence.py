@@ -58,7 +58,7 @@ class Change:
 
     def __init__(self) -> None:
         self._values: deque[float] = deque(maxlen=RECENT + GAP + RECENT)
-        self._means: deque[float] = deque(maxlen=OVERLAP + 1)  # of RECENT values; the first is compared
+        self._means: deque[float] = deque(maxlen=OVERLAP + 1)  # the last one is compared with the first
         self._newest: deque[float] = deque()
         self._earlier: deque[float] = deque()
         self._sum = self._squares = 0.0  # sums over the earlier changes
