@@ -1,6 +1,7 @@
 """`folders.md`: the folders of the code, with the first line of each package."""
 
 import ast
+import tokenize
 from pathlib import Path
 
 from docs.render.markdown import code, join, table
@@ -26,5 +27,12 @@ def page() -> str:
 
 
 def first_line(path: Path) -> str:
-    """Return the first line of a module's docstring."""
-    return (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("\n")[0]
+    """Return the first line of a module's docstring, which is read alone: most of a file is no docstring."""
+    with path.open(encoding="utf-8") as lines:
+        first = next(
+            token
+            for token in tokenize.generate_tokens(lines.readline)
+            if token.type not in (tokenize.COMMENT, tokenize.NL)
+        )
+    text = ast.literal_eval(first.string) if first.type == tokenize.STRING else ""
+    return str(text).strip().partition("\n")[0]

@@ -1,11 +1,9 @@
 """docs/reference/folders.md is what the folders say of themselves."""
 
-import ast
-
 import pytest
 
+from docs.render.folders import first_line
 from tests.support.pages import ROOT, page
-from tests.support.paths import parsed
 
 PACKAGES = [
     path
@@ -15,15 +13,10 @@ PACKAGES = [
 ]
 
 
-def first_line(path):
-    """Return the first line of a module's docstring."""
-    return " ".join((ast.get_docstring(parsed(path)) or "").partition("\n")[0].split())
-
-
 def test_every_folder_has_its_line():
     """It is the first line of the package, and no folder that is gone has one."""
     rows = {line for line in page("reference/folders.md").splitlines() if line.startswith("| `")}
-    folders = {path.parent.relative_to(ROOT): first_line(path) for path in PACKAGES}
+    folders = {path.parent.relative_to(ROOT): " ".join(first_line(path).split()) for path in PACKAGES}
 
     assert {f"| `{folder}/` | {line} |" for folder, line in folders.items()} == rows
 

@@ -4,6 +4,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain
 from pathlib import Path
 
@@ -46,11 +47,17 @@ def findings(text: str) -> list[str]:
     return [line for line in found if not any(quoted in line for quoted in ALLOWED)]
 
 
+@cache
+def words(path: Path) -> list[tokenize.TokenInfo]:
+    """Return the comments and strings of a Python file, which is read once for both tests."""
+    tokens = tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline)
+    return [token for token in tokens if token.type in (tokenize.COMMENT, *STRINGS)]
+
+
 def written(path: Path) -> Iterator[str]:
     """Yield the comments, the docstrings and, of the service and the models, all strings of a Python file."""
     every = path.relative_to(ROOT).parts[0] in SPOKEN
-    tokens = tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline)
-    for token in tokens:
+    for token in words(path):
         docstring = token.type == tokenize.STRING and token.string.startswith('"""')
         if token.type == tokenize.COMMENT or docstring or (every and token.type in STRINGS):
             yield token.string
@@ -83,7 +90,7 @@ def test_a_comment_is_a_clause_and_no_fragment(folder):
     found = []
     for path in (ROOT / folder).rglob("*.py"):
         last = 0
-        for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+        for token in words(path):
             if token.type == tokenize.COMMENT:
                 number, alone = token.start[0], token.line.lstrip().startswith("#")
                 if FRAGMENT.match(token.string) and not (alone and number == last + 1):
