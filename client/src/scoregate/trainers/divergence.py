@@ -40,7 +40,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import inf, sqrt
 
-RECENT, GAP = 10, 5  # values: of a mean, and between it and the one that it is compared with
+RECENT = BEFORE = 10  # values of the last mean, and as many of the one that it is compared with
+GAP = 5  # values between the two
 OVERLAP = RECENT + GAP  # the newest changes; they share values with the last one
 COMMON_VALUES = (
     8  # values of each mean that are on its side of the other one, so that rare values are no change
@@ -57,7 +58,7 @@ class Change:
     """The last change of a series."""
 
     def __init__(self) -> None:
-        self._values: deque[float] = deque(maxlen=RECENT + GAP + RECENT)
+        self._values: deque[float] = deque(maxlen=RECENT + GAP + BEFORE)
         self._means: deque[float] = deque(maxlen=OVERLAP + 1)  # the last one is compared with the first
         self._newest: deque[float] = deque()
         self._earlier: deque[float] = deque()
@@ -90,7 +91,7 @@ class Change:
 
     def _measured(self) -> float:
         values, old, new = [*self._values], self._means[0], self._means[-1]
-        before, recent = values[:RECENT], values[-RECENT:]
+        before, recent = values[:BEFORE], values[-RECENT:]
         common = beyond(old, new, recent) >= COMMON_VALUES and beyond(new, old, before) >= COMMON_VALUES
         unit = self._deviation() if common else 0.0
         return (new - old) / max(unit, standard_error(before, recent)) if unit else 0.0
