@@ -6,11 +6,9 @@ import os
 # depend on its batch (5e-3 and more).  Read when torch first multiplies; a value that is set is kept.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
-# Idle OpenMP threads would spin on cores that decode images or belong to other processes, so they sleep
-# after some microseconds.  With five times as many turns, a batch whose two threads share a core takes three
-# times the CPU; with none, one that has both cores takes a third longer.  Read when torch is imported; a
-# value that is set is kept.
-os.environ.setdefault("GOMP_SPINCOUNT", "2000")
+# Idle OpenMP threads would spin on cores that decode images (large requests were a quarter slower), so they
+# sleep after some microseconds.  Read when torch is imported; a value that is set is kept.
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 # onnxruntime, which reads texts for `ocr`, would write a store into the home directory and send it.
 # Read when it is imported.
