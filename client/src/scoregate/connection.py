@@ -19,7 +19,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf
 from threading import Lock
 from time import monotonic
@@ -100,8 +100,9 @@ class Connection:
 
         async def answered(address: Address, left: float) -> Any:
             headers = headers_of(left, content_type if content is not None else "")
+            request = ServiceRequest(address, path, left, method, content, headers)
             with address.request(self._transport.time):
-                reply = await self._reply(address, method, path, left, content, headers)
+                reply = await in_time(self._transport.send(request), left, request)
                 if reply.status not in SUCCESS_STATUSES:
                     raise failure(reply)
             return reply.json()
@@ -128,20 +129,21 @@ class Connection:
         deadline, rest = clock() + timeout_s, bytearray()
         async with AsyncExitStack() as stack:
 
-            async def opened(address: Address, left: float) -> tuple[str, str, AsyncIterator[bytes]]:
-                url = f"{address.url}{path}"
+            async def opened(
+                address: Address, left: float
+            ) -> tuple[ServiceRequest, str, AsyncIterator[bytes]]:
+                headers = headers_of(left, content_type)
+                request = ServiceRequest(address, path, left, "POST", content, headers)
                 async with AsyncExitStack() as started:
                     started.enter_context(address.request(clock))
-                    opening = self._transport.opened(
-                        address, path, left, content, headers_of(left, content_type)
-                    )
-                    found = await in_time(started.enter_async_context(opening), left, url)
+                    opening = started.enter_async_context(self._transport.opened(request))
+                    found = await in_time(opening, left, request)
                     address.answered()  # whether or not the caller reads to the last line
                     stack.push_async_exit(started.pop_all())
-                    return url, *found
+                    return request, *found
 
-            url, request_id, pieces = await self._retried(opened, timeout_s)
-            while piece := await in_time(next_of(pieces), deadline - clock(), url):
+            request, request_id, pieces = await self._retried(opened, timeout_s)
+            while piece := await in_time(next_of(pieces), deadline - clock(), request):
                 for line in split(rest, piece):
                     left = deadline - clock()
                     yield request_id, line
@@ -198,7 +200,8 @@ class Connection:
         """
 
         async def answer(address: Address) -> tuple[bool, Any]:
-            reply = await self._reply(address, "GET", path, timeout_s, None, {})
+            request = ServiceRequest(address, path, timeout_s)
+            reply = await in_time(self._transport.send(request), timeout_s, request)
             if reply.status != 200 and problem_of(reply) is None:
                 raise failure(reply)
             return reply.status == 200, reply.json()
@@ -208,19 +211,6 @@ class Connection:
         if not found:
             raise next(each for each in answers if isinstance(each, BaseException))
         return max(found, key=lambda each: each[0])
-
-    async def _reply(
-        self,
-        address: Address,
-        method: str,
-        path: str,
-        left: float,
-        content: bytes | None,
-        headers: Mapping[str, str],
-    ) -> Reply:
-        """Return the response to a request, whatever its status.  Raises `ServiceTimeoutError` and others."""
-        sent = self._transport.send(address, method, path, left, content, headers)
-        return await in_time(sent, left, f"{address.url}{path}")
 
     async def close(self) -> None:
         """Close the connections of this event loop."""
@@ -402,6 +392,26 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 KEY = re.compile(r"[!-~]+")
 
 
+@dataclass(frozen=True)
+class ServiceRequest:
+    """
+    One attempt of a call.
+
+    Attributes:
+        left: seconds, after which it is cancelled.
+    """
+
+    address: Address
+    path: str
+    left: float
+    method: str = "GET"
+    content: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.address.url}{self.path}"
+
+
 class Transport(ABC):
     """
     A way to services: over HTTP, or to one of this process.
@@ -415,20 +425,9 @@ class Transport(ABC):
     prepare: Callable[[str, str, bytes, Sequence[str]], Awaitable[None]] | None = None
 
     @abstractmethod
-    async def send(
-        self,
-        address: Address,
-        method: str,
-        path: str,
-        left: float,
-        content: bytes | None,
-        headers: Mapping[str, str],
-    ) -> Reply:
+    async def send(self, request: ServiceRequest) -> Reply:
         """
         Return the response to a request, whatever its status.
-
-        Args:
-            left: seconds, after which the caller cancels it.
 
         Raises:
             ServiceTimeoutError, ServiceConnectionError: there is no response.
@@ -436,9 +435,9 @@ class Transport(ABC):
 
     @abstractmethod
     def opened(
-        self, address: Address, path: str, left: float, content: bytes, headers: Mapping[str, str]
+        self, request: ServiceRequest
     ) -> AbstractAsyncContextManager[tuple[str, AsyncIterator[bytes]]]:
-        """POST, and yield the request's id and the pieces of the response.  Raises its error."""
+        """Yield the request's id and the pieces of the response.  Raises its error."""
 
     async def close(self, address: Address) -> None:  # noqa: B027, most have nothing to close
         """Close the connections to an address."""
@@ -452,7 +451,7 @@ class Transport(ABC):
         await asyncio.sleep(seconds)
 
 
-async def in_time(work: Coroutine[Any, Any, T], left: float, url: str) -> T:
+async def in_time(work: Coroutine[Any, Any, T], left: float, url: object) -> T:
     """Return the result of *work*.  Raises `ServiceTimeoutError` after *left* seconds."""
     try:
         return await asyncio.wait_for(work, left)

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 from scoregate.aio import AsyncClient
 from scoregate.client import Client, OnePortal, closed_meanwhile, ending
-from scoregate.connection import Address, Reply, Transport, failure
+from scoregate.connection import Reply, ServiceRequest, Transport, failure
 from scoregate.errors import NotReadyError, ScoregateError
 from scoregate.items import names_of
 from scoregate.records import BadInput
@@ -144,24 +144,15 @@ class InProcess(Transport):
         self._service = service
         self.prepare = None if service.given.metrics else service.load_for  # those of metrics are there
 
-    async def send(
-        self,
-        address: Address,
-        method: str,
-        path: str,
-        left: float,
-        content: bytes | None,
-        headers: Mapping[str, str],
-    ) -> Reply:
-        answer = await self._service.exchange(method, path, headers, content or b"")
+    async def send(self, request: ServiceRequest) -> Reply:
+        method, path, content = request.method, request.path, request.content or b""
+        answer = await self._service.exchange(method, path, request.headers, content)
         return Reply(f"{ADDRESS}{path}", answer.status, answer.headers, answer.content)
 
     @asynccontextmanager
-    async def opened(
-        self, address: Address, path: str, left: float, content: bytes, headers: Mapping[str, str]
-    ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
+    async def opened(self, request: ServiceRequest) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
         """Yield the whole response as one piece: in this process nothing is sent in parts."""
-        reply = await self.send(address, "POST", path, left, content, headers)
+        reply = await self.send(request)
         if reply.status != 200:
             raise failure(reply)
 

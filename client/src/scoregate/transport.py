@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
-from scoregate.connection import Address, Reply, Transport, failure, is_unix, socket_of
+from scoregate.connection import Address, Reply, ServiceRequest, Transport, failure, is_unix, socket_of
 from scoregate.errors import ScoregateError, ServiceConnectionError, ServiceTimeoutError, reason_of
 from scoregate.http import httpx
 
@@ -48,43 +48,27 @@ class HttpTransport(Transport):
         if address.http is not None:
             await address.http.aclose()
 
-    async def send(
-        self,
-        address: Address,
-        method: str,
-        path: str,
-        left: float,
-        content: bytes | None,
-        headers: Mapping[str, str],
-    ) -> Reply:
-        async with self._sent(address, method, path, left, content, headers) as response:
-            return await reply_of(response, f"{address.url}{path}")
+    async def send(self, request: ServiceRequest) -> Reply:
+        async with self._sent(request) as response:
+            return await reply_of(response, str(request))
 
     @asynccontextmanager
-    async def opened(
-        self, address: Address, path: str, left: float, content: bytes, headers: Mapping[str, str]
-    ) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
-        """POST, and yield the request's id and the pieces of the response.  Raises its error."""
-        async with self._sent(address, "POST", path, left, content, headers) as response:
+    async def opened(self, request: ServiceRequest) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
+        """Yield the request's id and the pieces of the response.  Raises its error."""
+        async with self._sent(request) as response:
             if response.status_code != 200:
-                raise failure(await reply_of(response, f"{address.url}{path}"))
-            pieces = pieces_of(response, f"{address.url}{path}")
-            yield response.headers.get("x-request-id", ""), pieces
+                raise failure(await reply_of(response, str(request)))
+            yield response.headers.get("x-request-id", ""), pieces_of(response, str(request))
 
     @asynccontextmanager
-    async def _sent(
-        self,
-        address: Address,
-        method: str,
-        path: str,
-        left: float,
-        content: bytes | None,
-        headers: Mapping[str, str],
-    ) -> AsyncIterator[httpx.Response]:
+    async def _sent(self, request: ServiceRequest) -> AsyncIterator[httpx.Response]:
         """Yield a response whose content has not been read; raise our errors in place of httpx2's."""
+        address, left = request.address, request.left
         timeout = httpx.Timeout(max(left, 0.001), connect=max(min(left, CONNECT_S), 0.001))
         http = address.http = address.http or self._pool(address.url)
-        sent = http.stream(method, path, content=content, headers=headers, timeout=timeout)
+        sent = http.stream(
+            request.method, request.path, content=request.content, headers=request.headers, timeout=timeout
+        )
         try:
             async with sent as response:
                 yield response
@@ -93,7 +77,7 @@ class HttpTransport(Transport):
                 f"cannot connect to {address.url} within {timeout.connect:.0f} s"
             ) from None
         except httpx.TimeoutException:
-            raise ServiceTimeoutError(f"no answer from {address.url}{path} in time") from None
+            raise ServiceTimeoutError(f"no answer from {request} in time") from None
         except httpx.RequestError as exc:
             raise ServiceConnectionError(f"{address.url}: {reason_of(exc)}") from None
 

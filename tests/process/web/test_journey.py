@@ -42,9 +42,8 @@ MOST_OF_A_BENCHMARK = Way(70, 13, 1030, 33_500)
 
 
 MOST_OF_ONE_PICTURE = {  # of `scoregate bench geneval2`, and of a row of a shard by `scoregate batch`
-    # The options of checklists and rubrics are made with each service: 4,500 calls of pydantic more.
-    "bench": Way(248, 26, 114, 96_000),
-    "batch": Way(240, 23, 110, 94_500),
+    "bench": Way(248, 26, 114, 35_500),
+    "batch": Way(240, 23, 110, 34_000),
 }
 
 

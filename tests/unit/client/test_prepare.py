@@ -23,13 +23,13 @@ class Slow(Transport):
     async def prepare(self, path, content_type, content, metrics):
         self.now += 1000
 
-    async def send(self, address, method, path, left, content, headers):
-        self.left.append(left)
+    async def send(self, request):
+        self.left.append(request.left)
         return Reply("", 200, {}, b"{}")
 
     @asynccontextmanager
-    async def opened(self, address, path, left, content, headers):
-        self.left.append(left)
+    async def opened(self, request):
+        self.left.append(request.left)
 
         async def lines():
             yield b"{}\n"
@@ -54,7 +54,7 @@ class Silent(Slow):
         super().__init__()
         self.ended = False
 
-    async def send(self, address, method, path, left, content, headers):
+    async def send(self, request):
         try:
             await asyncio.Event().wait()
         finally:
