@@ -40,7 +40,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import inf, sqrt
 
-RECENT = BEFORE = 10  # values of the last mean, and as many of the one that it is compared with
+RECENT = 10  # values of the last mean, and of the earlier one that it is compared with
 GAP = 5  # values between the two
 OVERLAP = RECENT + GAP  # the newest changes; they share values with the last one
 COMMON_VALUES = (
@@ -58,7 +58,7 @@ class Change:
     """The last change of a series."""
 
     def __init__(self) -> None:
-        self._values: deque[float] = deque(maxlen=RECENT + GAP + BEFORE)
+        self._values: deque[float] = deque(maxlen=RECENT + GAP + RECENT)
         self._means: deque[float] = deque(maxlen=OVERLAP + 1)  # the last one is compared with the first
         self._newest: deque[float] = deque()
         self._earlier: deque[float] = deque()
@@ -91,7 +91,7 @@ class Change:
 
     def _measured(self) -> float:
         values, old, new = [*self._values], self._means[0], self._means[-1]
-        before, recent = values[:BEFORE], values[-RECENT:]
+        before, recent = values[:RECENT], values[-RECENT:]
         common = beyond(old, new, recent) >= COMMON_VALUES and beyond(new, old, before) >= COMMON_VALUES
         unit = self._deviation() if common else 0.0
         return (new - old) / max(unit, standard_error(before, recent)) if unit else 0.0

@@ -146,7 +146,7 @@ def test_the_pages_state_the_constants():
     """Of the test, the figures and the queue."""
     text = re.sub(r"\s+", " ", page(f"guides/{PAGE}") + page("reference/client.md"))
 
-    assert f"the last {divergence.RECENT} steps with {divergence.BEFORE} earlier ones" in text
+    assert f"the last {divergence.RECENT} steps with {divergence.RECENT} earlier ones" in text
     assert f"without the {divergence.GAP} between" in text
     assert "blocks of {1} and of {2} steps".format(*divergence.STEP_SCALES) in text
     assert f"mean reward of the last {divergence.RECENT} steps is the highest" in text
