@@ -15,7 +15,9 @@ def test_equal_settings_keep_their_version():
     assert before == version_of(dict(reversed(TABLES.items())), before)
 
 
-@pytest.mark.parametrize("before", ["", version_of({"models": {"vqa": {"family": "clip"}}})])
+@pytest.mark.parametrize(
+    "before", ["", version_of({"models": {"vqa": {"family": "clip"}}})], ids=["none", "another"]
+)
 def test_other_settings_and_what_failed_get_a_version_that_there_was_never(before):
     """Ray would take what failed for deployed."""
     assert 3 == len({before, version_of(TABLES, before), version_of(TABLES, before)})
