@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
-from tests.support.schedule import SHARED, group, tier
+from tests.support.schedule import SHARED, files, group, tier
 
 MODULE = """
 import os
@@ -81,6 +81,14 @@ def test_workers_begin_to_collect_at_different_files(folder):
     assert len(MODULES) == len(first)
     assert sorted(first) == sorted(second)
     assert first[0] == second[len(MODULES) // 2]
+
+
+def test_files_of_an_ignored_folder_are_not_collected():
+    """A worker names the files itself, and pytest ignores none that is named."""
+    found = files("tests", ["tests/costs"])
+
+    assert {*files("tests")} - {*found} == {*files("tests/costs")}
+    assert files("tests/costs")
 
 
 def test_files_that_use_a_shared_server_are_named_with_it(request):

@@ -235,7 +235,6 @@ def made(
 
 def squashing(folder: Path) -> None:
     """A CLIP in transformers' format that squashes pictures, without a tokenizer."""
-    torch.manual_seed(0)
     save_published(folder)
     CLIPImageProcessorPil(size={"height": 32, "width": 32}, do_center_crop=False).save_pretrained(folder)
 

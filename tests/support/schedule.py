@@ -1,5 +1,6 @@
 """The order of the tests, and which of them share a worker."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -71,10 +72,14 @@ def rank(nodeid: str) -> tuple[int, bool]:
     return ORDER.index(f"{name}/{own}" if name == "external" else name), own not in (*SHARED, *LONG)
 
 
-def files(argument: str) -> list[str]:
-    """Return the files of tests in a folder; an argument that is no folder as it is."""
+def files(argument: str, ignored: Sequence[str] = ()) -> list[str]:
+    """Return the files of tests in a folder, without *ignored* ones; of no folder the argument itself."""
     folder = Path(argument)
-    return sorted(map(str, folder.rglob("test_*.py"))) if folder.is_dir() else [argument]
+    if not folder.is_dir():
+        return [argument]
+    # pytest would collect a file that is named, ignored or not.
+    found = (path for path in folder.rglob("test_*.py") if not any(map(path.is_relative_to, ignored)))
+    return sorted(map(str, found))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -86,7 +91,8 @@ def pytest_configure(config: pytest.Config) -> None:
     worker = getattr(config, "workerinput", None)
     if worker:
         number, workers = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
-        paths = list(dict.fromkeys(path for argument in config.args for path in files(argument)))
+        ignored = config.getoption("ignore") or ()
+        paths = list(dict.fromkeys(path for argument in config.args for path in files(argument, ignored)))
         begin = len(paths) * number // workers
         config.args = paths[begin:] + paths[:begin]
 
