@@ -1,4 +1,4 @@
-"""One thread, a machine without a network, and an architecture that open_clip knows by name."""
+"""One thread, a machine without a network, an architecture that open_clip knows by name, and detectors."""
 
 import json
 import socket
@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from tests.support.clip_checkpoints import PLAIN, TINY
+from tests.support.detector_checkpoints import mask2former, owlv2
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -40,3 +41,15 @@ def known(tmp_path):
     yield TINY
     open_clip.factory._MODEL_CONFIG_PATHS.remove(path)
     del open_clip.factory._MODEL_CONFIGS[TINY]
+
+
+@pytest.fixture(scope="module")
+def segmenter(tmp_path_factory):
+    """The directory of a small Mask2Former."""
+    return mask2former(tmp_path_factory.mktemp("segmenter"))
+
+
+@pytest.fixture(scope="module")
+def open_vocabulary(tmp_path_factory):
+    """The directory of a small OWLv2."""
+    return owlv2(tmp_path_factory.mktemp("vocabulary"))

@@ -18,21 +18,10 @@ from models.families.detector.mask2former import Mask2Former, Mask2FormerNetwork
 from models.families.detector.owlv2 import Owlv2
 from models.images.image import Image
 from tests.support.clip_checkpoints import PLAIN, save_own
-from tests.support.detector_checkpoints import mask2former, owlv2
 
 ON_THE_CPU = {"dtype": "float32", "device": "cpu"}
 EVERYTHING = 0.0
 FUNCTIONS = torch.get_default_dtype, torch.set_default_dtype
-
-
-@pytest.fixture(scope="module")
-def segmenter(tmp_path_factory):
-    return mask2former(tmp_path_factory.mktemp("segmenter"))
-
-
-@pytest.fixture(scope="module")
-def open_vocabulary(tmp_path_factory):
-    return owlv2(tmp_path_factory.mktemp("vocabulary"))
 
 
 def bert(directory):

@@ -34,16 +34,6 @@ ON_THE_CPU = {"dtype": "float32", "device": "cpu"}
 EVERYTHING = 0.05
 
 
-@pytest.fixture(scope="module")
-def segmenter(tmp_path_factory):
-    return mask2former(tmp_path_factory.mktemp("segmenter"))
-
-
-@pytest.fixture(scope="module")
-def open_vocabulary(tmp_path_factory):
-    return owlv2(tmp_path_factory.mktemp("vocabulary"))
-
-
 def found(model, *calls):
     return model.score([model.prepare(call) for call in calls])
 
