@@ -200,23 +200,23 @@ def window_distance(missing: Sequence[str], read: str) -> int:
     for text in sorted(missing, key=len, reverse=True):
         ends = distances_to_parts(text, read)
         end = int(ends.argmin())
-        starts = distances_to_parts(text[::-1], read[:end][::-1], anchored=True)
+        starts = distances_to_parts(text[::-1], read[:end][::-1])  # no part that ends earlier is as like
         start = end - int(starts.argmin())
         read = read[:start] + USED_TEXT_MARK + read[end:]
         total += min(int(ends[end]), len(text))
     return total
 
 
-def distances_to_parts(text: str, read: str, *, anchored: bool = False) -> np.ndarray:
+def distances_to_parts(text: str, read: str) -> np.ndarray:
     """
     Return the edit distance between *text* and the most similar part of *read* that ends at each place.
 
-    The algorithm of Sellers (1980), a row of the table for each character.  If it is *anchored*, each part
-    begins where *read* begins.  Shape: the characters of *read* and one more.
+    The algorithm of Sellers (1980), a row of the table for each character.  Shape: the characters of *read*
+    and one more.
     """
     characters = np.frombuffer(read.encode("utf-32-le"), dtype="<u4")
     places = np.arange(len(characters) + 1)
-    row = places if anchored else np.zeros_like(places)
+    row = np.zeros_like(places)
     for number, character in enumerate(text, 1):
         best = row + 1
         best[0] = number
