@@ -5,10 +5,18 @@ import math
 import pytest
 
 from models.core.calls import ChoiceCall, LikelihoodCall
-from models.core.outcomes import Choices, Likelihood
+from models.core.outcomes import Choices, Likelihood, Text
 from models.families.fake.model import GREY
-from service.core.errors import Invalid
-from service.metrics.common.answers import YES_NO_QUESTION, Answered, answered, call, log_likelihoods
+from service.core.errors import Invalid, Unanswered
+from service.metrics.common.answers import (
+    YES_NO_QUESTION,
+    Answered,
+    answered,
+    call,
+    log_likelihoods,
+    said_yes,
+    written,
+)
 from service.questions.sets import Question
 
 COLOUR = Question(1, "What color is it?", expected="red", choices=("red", "dark blue"))
@@ -61,3 +69,43 @@ async def test_a_question_without_choices_is_refused_by_its_number():
     """Before any call."""
     with pytest.raises(Invalid, match=r"^question_set: question 3 has no choices$"):
         await answered(None, GREY, [THERE, Question(3, "What is it?")], None)
+
+
+class Writer:
+    """A VQA model whose texts are given."""
+
+    def __init__(self, *texts: str) -> None:
+        self.texts = texts
+
+    async def answer(self, calls):
+        return [Text(text) for text in self.texts]
+
+
+QUESTIONS = ["Is it red?", "Is it round?", "Is it there?"]
+
+
+@pytest.mark.anyio
+async def test_written_answers_have_no_spaces_around_them_and_begin_with_yes_or_no():
+    """In any case, and after punctuation."""
+    writer = Writer(" Yes, it is.\n", "NO", '"yes"')
+
+    assert ["Yes, it is.", "NO", '"yes"'] == await written(writer, GREY, QUESTIONS)
+    assert [True, False, True] == await said_yes(writer, GREY, QUESTIONS)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("texts", "error"),
+    [
+        (("yes", " ", "no"), "the answer to question 2 is empty"),
+        (("yes", "no", ""), "the answer to question 3 is empty"),
+        (("yes", "Maybe" * 50, "no"), f'the answer to question 2 is neither yes nor no: "{"Maybe" * 20}"'),
+        (("yesterday", "no", "no"), 'the answer to question 1 is neither yes nor no: "yesterday"'),
+    ],
+)
+async def test_an_answer_without_a_yes_or_no_is_an_error_that_counts_from_1(texts, error):
+    """And has the beginning of the text."""
+    with pytest.raises(Unanswered) as raised:
+        await said_yes(Writer(*texts), GREY, QUESTIONS)
+
+    assert error == str(raised.value)

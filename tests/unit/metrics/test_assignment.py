@@ -14,7 +14,7 @@ async def nothing(item, models, options):
 
 
 GECKO = Metric("gecko", nothing, roles=("vqa", "questions"), may_use=("nli",))
-METRICS = own() | {"gecko": GECKO}
+METRICS = own() | {"gecko": GECKO, "alone": Metric("alone", nothing)}
 
 ROLES = {"clip": "clip", "other_clip": "clip", "vqa": "vqa", "large": "vqa", "llm": "questions", "nli": "nli"}
 
@@ -71,6 +71,8 @@ def test_a_metric_that_is_its_weights_has_no_model_unless_one_is_named():
         ({"gecko": {"vqa": "clip"}}, r"metrics\.gecko\.vqa: 'clip'"),
         ({"clipscore": {"model": "vqa"}}, r"metrics\.clipscore\.model: 'vqa'"),
         ({"gecko": {"vqa": "vqa", "model": "large"}}, r"metrics\.gecko: names two models for the role vqa"),
+        ({"gecko": {"model": "nobody"}}, r"metrics\.gecko\.model: 'nobody' is not a model that it can use$"),
+        ({"alone": {"vqa": "vqa"}}, r"metrics\.alone\.vqa: alone has no such role; it uses no model$"),
     ],
 )
 def test_a_table_that_names_what_is_not_there_is_refused(tables, named):

@@ -57,6 +57,25 @@ def test_the_range_of_a_composite_is_that_of_its_parts():
     assert "1·(judge - 1)/4 + 2·(clipscore + 1)" == found["share"].formula
 
 
+def test_a_composite_needs_what_its_parts_need_and_reads_the_prompt_if_one_does():
+    """In the words of `GET /models`."""
+    weight = {"weight": 1}
+    found = {
+        name: (composite.needs, composite.reads_prompt)
+        for name, composite in made(
+            both={"clip_i": weight, "refclipscore": weight, "vqascore": weight},
+            one={"clip_i": weight},
+            none={"vqascore": weight},
+        ).items()
+    }
+
+    assert {
+        "both": ("references and the option reference_texts", True),
+        "one": ("references", False),
+        "none": ("", True),
+    } == found
+
+
 def test_a_table_among_the_options_of_a_part_is_its_digest_in_the_formula():
     """Not a text of 64 questions; a name stays one."""
     table = Checklist(questions=["a?"], weights=[2])

@@ -67,22 +67,22 @@ CHOICES = [{**QUESTIONS[0], "choices": ["yes", "no"]}]
 ID = f"sha256:{64 * '0'}"
 OVERRULED = [
     *[
-        ("vqascore", {"output": output, "normalization": "product"}, "normalization")
+        ("vqascore", {"output": output, "normalization": "product"}, "normalization", "output")
         for output in ("logit", "negative_no")
     ],
-    ("vqascore", {"output": "logit", "answer": "No"}, "answer"),
+    ("vqascore", {"output": "logit", "answer": "No"}, "answer", "output"),
     *[
-        ("dsg", {"question_set": given, "generation": "three_calls"}, "generation")
+        ("dsg", {"question_set": given, "generation": "three_calls"}, "generation", "question_set")
         for given in (ID, QUESTIONS)
     ],
-    *[("tifa", {"question_set": given, "verify": True}, "verify") for given in (ID, CHOICES)],
+    *[("tifa", {"question_set": given, "verify": True}, "verify", "question_set") for given in (ID, CHOICES)],
     *[
-        ("skills", {"question_set": given, "singular": "one_question"}, "singular")
+        ("skills", {"question_set": given, "singular": "one_question"}, "singular", "question_set")
         for given in (ID, QUESTIONS)
     ],
-    ("vq2", {"answers": "generated", "normalization": "yes_no"}, "normalization"),
+    ("vq2", {"answers": "generated", "normalization": "yes_no"}, "normalization", "answers"),
     *[
-        (name, {"frames": "grid", "samples": 1}, "frames")
+        (name, {"frames": "grid", "samples": 1}, "frames", "samples")
         for name, metric in own().items()
         if not metric.options.together
     ],
@@ -97,8 +97,8 @@ def test_a_metric_that_scores_frames_together_makes_no_grid():
     assert () == TogetherOptions(frames="mean", samples=3).unused()
 
 
-@pytest.mark.parametrize(("metric", "given", "name"), OVERRULED)
-def test_an_option_without_effect_because_of_another_one_is_a_warning(metric, given, name):
+@pytest.mark.parametrize(("metric", "given", "name", "reason"), OVERRULED)
+def test_an_option_without_effect_because_of_another_one_is_a_warning(metric, given, name, reason):
     """It has no warning alone, nor with its default value, as in the provenance of a response."""
     options = own()[metric].options
     [note] = options.model_validate(given).unused()
@@ -106,7 +106,7 @@ def test_an_option_without_effect_because_of_another_one_is_a_warning(metric, gi
     with_default = options.model_validate({**given, name: options.model_fields[name].default})
 
     assert "option_unused" == note.code
-    assert note.text.startswith(f"the option {name} has no effect with this ")
+    assert f"the option {name} has no effect with this {reason}" == note.text
     assert () == alone.unused() == with_default.unused()
 
 

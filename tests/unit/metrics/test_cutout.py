@@ -1,7 +1,10 @@
 """Cut-outs of objects: cropped or not, and on which background."""
 
+from dataclasses import replace
+
 import numpy as np
 import PIL.Image
+import pytest
 
 from models.core.outcomes import Detection, packed
 from models.images.image import Image
@@ -43,7 +46,9 @@ def test_other_cutouts_of_an_object_have_other_digests():
         for background in ("#999", "#00f", "original")
     ]
 
-    assert len(digests) == len({*digests})
+    other = Cutout(Image.of(PIL.Image.new("RGB", (8, 6), "lime")), DOG, crop=False).digest
+
+    assert len(digests) == len({*digests, other}) - 1
     assert Cutout(PICTURE, DOG).digest == digests[0] == Cutout(PICTURE, DOG, background="#999999").digest
 
 
@@ -59,3 +64,16 @@ def test_a_cutout_in_use_keeps_the_pixels_of_its_picture():
         assert not given_back
 
     assert given_back
+
+
+def test_the_size_of_a_cutout_is_known_before_it_is_made():
+    """In pixels and in bytes, four for each pixel, by which images in memory are counted."""
+    wide = replace(DOG, box=(3.0, 2.0, 6.0, 4.0), mask=packed(np.ones((2, 3), bool)))
+
+    assert (3, 2, 24) == (*Cutout(PICTURE, wide).size, Cutout(PICTURE, wide).header.memory)
+    assert 8 * 6 * 4 == Cutout(PICTURE, wide, crop=False).header.memory
+
+
+def test_an_object_without_a_mask_cannot_be_cut_out():
+    with pytest.raises(ValueError, match=r"^an object without a mask cannot be cut out$"):
+        Cutout(PICTURE, replace(DOG, mask=None))

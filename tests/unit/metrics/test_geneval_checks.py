@@ -6,8 +6,9 @@ import json
 import pytest
 
 from scoregate.cli.main import main
+from service.core.errors import NoTask
 from service.metrics.objects.checks import relations
-from service.metrics.objects.tasks import task_of
+from service.metrics.objects.tasks import MAX_QUOTED, OTHER_NAMES, names_of, task_of
 from tests.support.paths import GOLDEN
 
 GENEVAL = GOLDEN / "geneval"
@@ -195,3 +196,27 @@ def test_a_case_that_cannot_be_judged_ends_with_one_line(capsys, tmp_path, chang
     assert "" == printed.out
     assert f"{path}: {said}" in printed.err
     assert 1 == printed.err.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("length", "shown"),
+    [(MAX_QUOTED, MAX_QUOTED * "x"), (MAX_QUOTED + 1, f"{MAX_QUOTED * 'x'}…")],
+    ids=["short", "long"],
+)
+def test_a_prompt_of_no_template_is_an_error_with_its_beginning(length, shown):
+    """And with what to send in its place."""
+    with pytest.raises(NoTask) as raised:
+        task_of(length * "x")
+
+    assert str(raised.value) == (
+        f'"{shown}" fits none of GenEval\'s templates with its 80 classes of objects;'
+        " send the options tag and include, which list the objects"
+    )
+
+
+def test_a_detectors_labels_have_the_names_of_geneval():
+    """Those of other data sets, too; a label that GenEval lacks stays as it is."""
+    assert {"sofa": "couch", "couch": "couch", "dog": "dog", "unicorn": "unicorn"} == names_of(
+        ["sofa", "couch", "dog", "unicorn"]
+    )
+    assert OTHER_NAMES == {name: other for other, name in names_of([*OTHER_NAMES.values()]).items()}

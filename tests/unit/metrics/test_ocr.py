@@ -112,6 +112,8 @@ def test_what_is_another_character_stays_another():
         (["open", "openhere"], "open here OPEN", 0),
         (["world", "hello"], "", 10),
         (["ab", "cd"], "A CD B", 0),
+        (["pen", "open"], "LLOPEN", 3),
+        (["shop", "late"], "RTT RNEH", 8),
     ],
 )
 def test_several_texts_are_compared_one_by_one_whatever_their_order(wanted, read, distance):
@@ -130,10 +132,10 @@ def test_several_texts_are_compared_one_by_one_whatever_their_order(wanted, read
 )
 def test_a_quote_without_its_other_half_is_a_warning(prompt, warned):
     """With the text that is wanted because of it; pairs of any kind are none."""
-    notes = unbalanced(prompt, ["OPEN"])
+    notes = unbalanced(prompt, ["OPEN", "EXIT"])
 
     assert ["quotes_unbalanced"] * warned == [note.code for note in notes]
-    assert all(note.text.endswith("the wanted text is: OPEN") for note in notes)
+    assert all(note.text.endswith("the wanted text is: OPEN, EXIT") for note in notes)
 
 
 def nearest_part(text, read):
@@ -159,6 +161,12 @@ def test_two_texts_have_a_window_each():
     assert 1 + 1 == window_distance(["open", "open"], "opem...opex")
 
 
+def test_the_longest_text_has_the_first_choice_of_a_window():
+    """Not the shortest, nor the last of the alphabet."""
+    assert 2 + 2 == window_distance(["no", "top"], "ohp")
+    assert 2 + 2 == window_distance(["pen", "top"], "p attra")
+
+
 def test_the_window_leaves_a_gradient_where_other_text_makes_the_released_score_zero():
     """More of a sign is better, whatever else the picture says."""
     other = "0123 456 789 " * 9
@@ -180,6 +188,9 @@ def test_the_window_leaves_a_gradient_where_other_text_makes_the_released_score_
         (["open", "late"], "late open", 1, 1, 1),
         (["open", "late"], "open", 0, 0.5, 0.5),
         (["no", "no"], "no", 0, 0.5, 0.5),
+        (["no", "no"], "no no", 1, 1, 1),
+        (["no"], "no no", 0, 1, 1),
+        (["no", "no"], "no no no", 0, 1, 1),
         (["open"], "", 0, 0, 0),
         (["营业中"], "店 营业 中", 0, 1, 1),
     ],
