@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import scoregate
 from loadtest.corpus import pictures
 from scoregate.runs import batch
-from scoregate.runs.batch_options import Batch, dataset_of
+from scoregate.runs.batch_settings import Batch, dataset_of
 from scoregate.runs.results import lines_of
 
 PROFILE = """

@@ -12,7 +12,7 @@ from scoregate.data.folders import METADATA, TEXTS
 from scoregate.data.rows import IMAGES, SHARDS, VIDEOS
 from scoregate.records import READERS
 from scoregate.runs import results
-from scoregate.runs.batch_options import KINDS as RESULTS
+from scoregate.runs.batch_settings import KINDS as RESULTS
 from service.questions.exchange.files import formats
 
 INTRO = """

@@ -16,7 +16,7 @@ from scoregate.items import names_of
 from scoregate.local import load
 from scoregate.records import Record, arrow
 from scoregate.runs.batch import Part, scored_rows
-from scoregate.runs.batch_options import Scoring
+from scoregate.runs.batch_settings import Scoring
 from scoregate.runs.plan import plan_of, with_options
 from scoregate.runs.pool import own_store
 from scoregate.runs.results import Results, fields, flat

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scoregate.records import BadInput, NoResult
-from scoregate.runs.batch_options import Batch
+from scoregate.runs.batch_settings import Batch
 from scoregate.runs.pool import Pool, with_errors
 from tests.support.ray_here import RayActorError, ray_here
 

@@ -50,7 +50,7 @@ from scoregate.data.tiles import GRID_HELP, Grid, grid_of
 from scoregate.evaluation.bootstrap import Drawings, Sample, compared, means, uncertainty
 from scoregate.records import BadInput, kind
 from scoregate.runs.batch import Part, scored_rows
-from scoregate.runs.batch_options import Scoring
+from scoregate.runs.batch_settings import Scoring
 from scoregate.runs.plan import plan_of
 from scoregate.runs.results import ResultsFile
 from scoregate.runs.summary import Summary, say_summary

@@ -39,7 +39,7 @@ from scoregate.evaluation.bootstrap import Drawings
 from scoregate.formats import NO_VALUE, cell
 from scoregate.records import BadInput, NoResult, json_of, toml_of
 from scoregate.results import is_number
-from scoregate.runs.batch_options import Scoring
+from scoregate.runs.batch_settings import Scoring
 from scoregate.runs.manifest import digest_of, is_text, used
 from scoregate.runs.plan import plan_of
 from scoregate.runs.reproduction import TOLERANCE, flat

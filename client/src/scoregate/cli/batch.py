@@ -106,7 +106,7 @@ from scoregate.cli.arguments import (
 )
 from scoregate.local import Service
 from scoregate.runs.batch import TIMEOUT_S, score_batch, write_filtered
-from scoregate.runs.batch_options import Batch
+from scoregate.runs.batch_settings import Batch
 from scoregate.runs.summary import say_summary
 from scoregate.settings import Setting, whole
 from scoregate.text import say

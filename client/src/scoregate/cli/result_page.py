@@ -12,7 +12,7 @@ from scoregate.local import Service
 from scoregate.records import BadInput, check_page, json_object_in
 from scoregate.report.html import write_html
 from scoregate.report.sheet import write_sheet
-from scoregate.runs.batch_options import dataset_of
+from scoregate.runs.batch_settings import dataset_of
 from scoregate.runs.generators import COMPARISON
 from scoregate.runs.manifest import beside, read_manifest, source_in
 from scoregate.runs.plan import Line

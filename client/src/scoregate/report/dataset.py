@@ -19,7 +19,7 @@ from scoregate.report.page import page
 from scoregate.report.rows import Columns, Cost, Details, ReportRow, ScoredRow
 from scoregate.results import is_number, notices_in
 from scoregate.runs.batch import BatchOutcome, ScoredRows, scored, session
-from scoregate.runs.batch_options import Run, check_output, dataset_of
+from scoregate.runs.batch_settings import Run, check_output, dataset_of
 from scoregate.runs.generators import ScoredGenerator, datasets_of, scored_generators
 from scoregate.runs.manifest import runs_of
 from scoregate.runs.plan import Line, Plan, key

@@ -35,7 +35,7 @@ from scoregate.report.pairs import (
 )
 from scoregate.report.side_by_side import MAX_PAGE, SideBySide, write_side_by_side
 from scoregate.runs.batch import TIMEOUT_S
-from scoregate.runs.batch_options import Run
+from scoregate.runs.batch_settings import Run
 from scoregate.runs.generators import (
     COMPARISON,
     ScoredGenerator,

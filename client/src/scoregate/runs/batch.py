@@ -19,7 +19,7 @@ from scoregate.data.rows import Row
 from scoregate.items import names_of
 from scoregate.local import Service
 from scoregate.records import BadInput, NoResult
-from scoregate.runs.batch_options import KEPT_FILE, Batch, Run, check_output, dataset_of
+from scoregate.runs.batch_settings import KEPT_FILE, Batch, Run, check_output, dataset_of
 from scoregate.runs.manifest import Manifest
 from scoregate.runs.plan import Line, Plan, check_no_prompt, plan_of, with_options
 from scoregate.runs.results import (

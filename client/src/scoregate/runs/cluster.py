@@ -23,7 +23,7 @@ from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, dumped_options
 from scoregate.local import Service, server
 from scoregate.records import BadInput
-from scoregate.runs.batch_options import Batch, Scoring
+from scoregate.runs.batch_settings import Batch, Scoring
 from scoregate.runs.manifest import content_of
 from scoregate.runs.pool import Place, Pool, attempt, joined, place_of, with_errors
 from scoregate.runs.results import files_of, journal_of

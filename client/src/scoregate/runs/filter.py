@@ -12,7 +12,7 @@ from scoregate.data.shards import groups
 from scoregate.data.tiles import Sheets
 from scoregate.expression import ANY, Condition, fault, names_in
 from scoregate.records import GZIP, BadInput, arrow, arrow_batches, kind, opened, parquet_batches, stem
-from scoregate.runs.batch_options import Batch
+from scoregate.runs.batch_settings import Batch
 from scoregate.runs.plan import Line
 from scoregate.runs.results import lines_of
 from scoregate.text import meant, say, shown

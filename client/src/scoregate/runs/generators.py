@@ -14,7 +14,7 @@ from scoregate.data.rows import Row
 from scoregate.local import Service
 from scoregate.records import BadInput
 from scoregate.runs.batch import Part, Session, check_policy, kept_file, score_batch, session_of
-from scoregate.runs.batch_options import (
+from scoregate.runs.batch_settings import (
     KINDS,
     Batch,
     DataSource,

@@ -17,7 +17,7 @@ from scoregate.data.datasets import Dataset
 from scoregate.data.rows import UNUSABLE
 from scoregate.records import BadInput, check_regular, json_object_in
 from scoregate.results import is_number
-from scoregate.runs.batch_options import DataSource
+from scoregate.runs.batch_settings import DataSource
 from scoregate.runs.plan import Line, Plan
 from scoregate.runs.results import ResultsFile
 from scoregate.settings import VERSION

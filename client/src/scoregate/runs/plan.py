@@ -23,7 +23,7 @@ from scoregate.settings import ANY_MODELS
 
 if TYPE_CHECKING:
     from scoregate.decisions.policies import NamedPolicy
-    from scoregate.runs.batch_options import Scoring
+    from scoregate.runs.batch_settings import Scoring
 
 Key = tuple[str | None, str | None, str]
 FIELDS = {*PLAIN, "scores", "errors"}

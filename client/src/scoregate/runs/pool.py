@@ -18,7 +18,7 @@ from uuid import uuid4
 import scoregate
 from scoregate.local import Service, server
 from scoregate.records import BadInput, NoResult
-from scoregate.runs.batch_options import Batch
+from scoregate.runs.batch_settings import Batch
 from scoregate.runs.results import GOES_ON
 from scoregate.text import complain
 

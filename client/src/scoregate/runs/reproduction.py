@@ -12,7 +12,7 @@ from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, Row
 from scoregate.runs import manifest
 from scoregate.runs.batch import Part, scored_rows
-from scoregate.runs.batch_options import Scoring, dataset_of
+from scoregate.runs.batch_settings import Scoring, dataset_of
 from scoregate.runs.manifest import Sets, absent, ids_of, source_in, tell_parts
 from scoregate.runs.plan import Line, key, plan_of
 from scoregate.runs.results import CHANGED, Results, lines_of, pinned, texts_of

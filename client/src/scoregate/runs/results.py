@@ -42,7 +42,7 @@ from scoregate.records import (
     records,
     stem,
 )
-from scoregate.runs.batch_options import KINDS, check_kind
+from scoregate.runs.batch_settings import KINDS, check_kind
 from scoregate.runs.plan import (
     DECISION_FIELDS,
     Key,

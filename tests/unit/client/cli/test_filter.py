@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scoregate.data.datasets import Dataset
-from scoregate.runs.batch_options import condition
+from scoregate.runs.batch_settings import condition
 from scoregate.runs.filter import passes
 from tests.support.pictures import png
 from tests.support.shards import pairs, tar_of

@@ -12,7 +12,7 @@ import pytest
 
 from scoregate import Client
 from scoregate.runs import batch, manifest
-from scoregate.runs.batch_options import dataset_of
+from scoregate.runs.batch_settings import dataset_of
 from scoregate.runs.results import Results, lines_of
 from scoregate.settings import settings_in
 from tests.support.pauses import Unpaused

@@ -1,4 +1,4 @@
-"""Options of `batch` and of other runs: the data set and how it is read, the scores, a filter, a cluster."""
+"""Settings of `batch` and other runs: the data set and how it is read, the scores, a filter, a cluster."""
 
 import re
 from collections.abc import Mapping, Sequence
