@@ -1,7 +1,9 @@
 """The devices of a machine and their free memory; torch is imported when they are first read."""
 
 import re
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 from models.core.contract import CheckpointAway, CheckpointError
 
@@ -55,6 +57,18 @@ class Machine:
             return torch.cuda.device_memory_used(device), total
         except Exception:  # NVML has classes of its own, if its package is installed
             return None
+
+    def cores(self) -> int:
+        """Return the cores that a batch on the CPU may use: OMP_NUM_THREADS, or all."""
+        import torch
+
+        return threads_at_first(torch)
+
+
+@cache
+def threads_at_first(torch: Any) -> int:
+    """Return the number of threads of *torch* at the first call, before any thread was given fewer."""
+    return int(torch.get_num_threads())
 
 
 THIS_MACHINE = Machine()

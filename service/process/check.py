@@ -9,7 +9,6 @@ from models.core.machine import THIS_MACHINE, Machine
 from models.core.settings import ALL_DEVICES, DeviceSettings
 from models.families.registry import families
 from service.core.settings.tree import Settings
-from service.serving.batcher.device import all_cores, loaded_torch
 from service.serving.loading import is_placed
 from service.web.keys import Keys
 
@@ -30,7 +29,8 @@ def check(settings: Settings, machine: Machine = THIS_MACHINE) -> str:
     Keys.read(settings.server.api_keys_file)
     settings, note = on_any_machine(settings, machine)
     planned = plans(settings)
-    free = () if settings.runtime.kind == "ray" else against_free(weights_of(settings, planned), machine)
+    weights = weights_of(settings, planned, machine)
+    free = () if settings.runtime.kind == "ray" else against_free(weights, machine)
     return described(settings, planned, machine) + "".join(f"{line}\n" for line in free) + note
 
 
@@ -69,23 +69,24 @@ def described(settings: Settings, planned: Mapping[str, Plan], machine: Machine 
         )
         kind = ", ".join((dtype, *devices)) if devices[0] else "-"
         rows.append((name, table.role, plan.loads, plan.where, kind, memory))
-    weights = weights_of(settings, planned)
+    weights = weights_of(settings, planned, machine)
     sums = [f"{place} {as_bytes(size)}" for place, size in weights.items() if size]
     if any(not plan.remote and plan.num_parameters is None for plan in planned.values()):
         sums.append("more, not known until it is fetched")
     total = f"{'; '.join(sums)}. Activations come on top." if sums else "none here."
-    # Without torch no model computes here.
-    lines = threads(settings.images.decode_workers, all_cores() if loaded_torch() else 0)
+    lines = threads(settings.images.decode_workers, machine.cores() if "cpu" in weights else 0)
     cards = "".join(f"{line}\n" for line in with_servers(settings, weights, machine))
     return f"{table_of(rows)}\n\n{lines}\nWeights: {total}\n{cards}{demos(settings.demo_models)}"
 
 
-def weights_of(settings: Settings, planned: Mapping[str, Plan]) -> dict[str, int]:
+def weights_of(
+    settings: Settings, planned: Mapping[str, Plan], machine: Machine = THIS_MACHINE
+) -> dict[str, int]:
     """Return the bytes of all known weights on each device; on Ray of each copy, whose place Ray decides."""
     weights: dict[str, int] = {}
     for name, table in settings.models.items():
         size = (planned[name].num_parameters or 0) * BYTES_PER_NUMBER[getattr(table, "dtype", "float32")]
-        for device in () if planned[name].remote else devices_of(table):
+        for device in () if planned[name].remote else devices_of(table, machine):
             place = f"{device}, each copy of {name}" if is_placed(settings, table) else device
             weights[place] = weights.get(place, 0) + size
     return weights

@@ -190,7 +190,7 @@ def run(arguments: argparse.Namespace, load: Load, machine: Machine) -> int:
         return serve_named(arguments, load, machine)
     settings = settings_in(arguments, machine)
     if arguments.command == "doctor":
-        return doctor(settings)
+        return doctor(settings, machine)
     if arguments.command == "questions":
         return exchange(settings, arguments)
     if is_check(arguments):

@@ -18,7 +18,7 @@ import orjson
 from models.core.contract import CheckpointError, RemoteModel, Temporary, UpstreamError
 from models.core.copies import devices_of
 from models.core.family import Plan
-from models.core.machine import THIS_MACHINE
+from models.core.machine import THIS_MACHINE, Machine
 from models.core.messages import quiet
 from models.core.settings import RemoteSettings
 from models.families.registry import families
@@ -277,23 +277,23 @@ def check_clock(dates: Iterable[str], now: float) -> Finding:
     return Finding("clock", "agrees with the configured servers")
 
 
-def doctor(settings: Settings) -> int:
+def doctor(settings: Settings, machine: Machine = THIS_MACHINE) -> int:
     """Print a line for each check, and return the exit status."""
     found = []
-    for finding in chain(local(settings), asyncio.run(remote(settings))):
+    for finding in chain(local(settings, machine), asyncio.run(remote(settings))):
         print(finding, flush=True)
         found.append(finding)
     return status_of(found)
 
 
-def local(settings: Settings) -> Iterator[Finding]:
-    """Yield the findings about this machine and the checkpoints."""
+def local(settings: Settings, machine: Machine) -> Iterator[Finding]:
+    """Yield the findings about the *machine* and the checkpoints."""
     import torch
 
     on_ray = settings.runtime.kind == "ray"
     try:
         here = [] if on_ray else settings.models.values()  # Ray places its models elsewhere
-        devices = {device for table in here for device in devices_of(table)}
+        devices = {device for table in here for device in devices_of(table, machine)}
         planned = plans(settings)
     except CheckpointError as exc:
         yield Finding("models", str(exc), "correct the setting", WRONG)
@@ -305,10 +305,11 @@ def local(settings: Settings) -> Iterator[Finding]:
         yield Finding("devices", "driver, GPUs and memory of the Ray cluster are not checked", checked=False)
     else:
         yield check_driver(newest_cuda(), built, bool(wanted))
-        free = free_of_gpus()
+        free = free_of_gpus(machine)
         yield from check_gpus([f"cuda:{device.partition(':')[2] or 0}" for device in wanted], free)
         if planned:
-            yield from check_memory(weights_of(settings, planned), free | free_of_cpu() | default_gpu(free))
+            known = free | {"cpu": machine.free_bytes("cpu")} | default_gpu(free)
+            yield from check_memory(weights_of(settings, planned, machine), known)
     pending, about = hub(settings, planned)
     yield about
     yield disk_of_cache(pending)
@@ -340,20 +341,15 @@ def newest_cuda() -> int:
     return 0 if failed else version.value
 
 
-def free_of_gpus() -> dict[str, int]:
+def free_of_gpus(machine: Machine) -> dict[str, int]:
     """Return the free bytes of each GPU that answers."""
     free = {}
-    for device in (f"cuda:{number}" for number in range(THIS_MACHINE.gpu_count())):
+    for device in (f"cuda:{number}" for number in range(machine.gpu_count())):
         try:
-            free[device] = THIS_MACHINE.free_bytes(device)
+            free[device] = machine.free_bytes(device)
         except CheckpointError:  # the device does not answer
             continue
     return free
-
-
-def free_of_cpu() -> dict[str, int]:
-    """Return the machine's free bytes."""
-    return {"cpu": THIS_MACHINE.free_bytes("cpu")}
 
 
 def default_gpu(free: dict[str, int]) -> dict[str, int]:

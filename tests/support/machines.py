@@ -18,14 +18,19 @@ class FakeMachine(Machine):
         gpu: the number of its GPUs.
         free: free bytes by device; others do not answer.
         used: bytes in use and in all on each GPU, if NVML answers.
+        cpus: its cores.
     """
 
     gpu: int = 0
     free: Mapping[str, int] = field(default_factory=lambda: {"cpu": LARGE})
     used: tuple[int, int] | None = None
+    cpus: int = 2
 
     def gpu_count(self) -> int:
         return self.gpu
+
+    def cores(self) -> int:
+        return self.cpus
 
     def free_bytes(self, device: str) -> int:
         if device not in self.free:

@@ -4,12 +4,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from math import inf
 from typing import Any, TypeVar
 
 from models.core.contract import Model, Prepared
 from models.core.examples import changed
+from models.core.machine import threads_at_first
 from models.core.messages import in_short
 from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
@@ -36,12 +37,6 @@ def all_cores() -> int:
     """Return OMP_NUM_THREADS, or the number of cores; 1 without torch."""
     torch = loaded_torch()
     return threads_at_first(torch) if torch else 1
-
-
-@cache
-def threads_at_first(torch: Any) -> int:
-    """Return the number of threads of *torch* at the first call, before any thread was given fewer."""
-    return int(torch.get_num_threads())
 
 
 def compute_on_one_core() -> None:

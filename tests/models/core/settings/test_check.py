@@ -84,6 +84,23 @@ def test_the_cores_of_batches_are_told(cores, told):
     )
 
 
+def test_cores_are_told_where_a_model_computes_on_the_cpu_of_this_machine():
+    """Whatever is imported by then: not for a model of a GPU or of another server."""
+    remote = {"family": "openai_vlm", "base_url": "http://127.0.0.1:8001/v1", "model": "m"}
+    tables = {"cpu": {**XL, "device": "cpu"}, "gpu": XL, "remote": remote}
+    machine = FakeMachine(cpus=4)
+    told = {
+        name: check(Settings.model_validate({"models": {"vqa": table}}), machine)
+        for name, table in tables.items()
+    }
+
+    assert {"cpu": True, "gpu": False, "remote": False} == {
+        name: "compute with one core each, those of large models with all 4." in text
+        for name, text in told.items()
+    }
+    assert all(("Batches on a CPU" in text) == (name == "cpu") for name, text in told.items())
+
+
 @pytest.mark.parametrize("layout", ["bin", "sharded bin", "safetensors", "sharded safetensors"])
 @pytest.mark.parametrize(("dtype", "size"), [("float32", 4), ("bfloat16", 2)])
 def test_memory_is_every_number_once_in_the_dtype_it_is_loaded_in(tmp_path, layout, dtype, size):
