@@ -11,9 +11,9 @@ from models.families.fake.model import GREY
 from service.core.errors import Invalid, Unanswered
 from service.metrics.common.contract import Item
 from service.metrics.judge import demand_of, error_of_mean, essential, judge, output_metric, spread_of, unsure
-from service.metrics.rubrics.grading import MAX_FILLED, filled, mean
+from service.metrics.rubrics.grading import MAX_FILLED, filled, mean, texts_of
 from service.metrics.rubrics.options import JudgeOptions, options_with
-from service.metrics.rubrics.rubric import rubric_of
+from service.metrics.rubrics.rubric import FRAMES, rubric_of
 from service.observability.notes import Code
 from service.serving.admission import Demand
 from tests.support.rubrics import TWO_CALLS, VALUES, question
@@ -105,6 +105,33 @@ async def test_a_written_label_is_read_as_it_was_described(labels, text):
     found = await judge(Item(GREY, "a dog"), SimpleNamespace(vqa=SimpleNamespace(answer=answer)), options)
 
     assert 4 == found.value
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("texts", "value", "error"), [(("2", "4"), 3, 1.0), (("2",), 2, 0.0)])
+async def test_a_mean_of_samples_has_its_standard_error(texts, value, error):
+    """By which pairs that differ by less are ties; one sample has none."""
+
+    async def answer(calls):
+        return [*map(Text, texts)]
+
+    rubric = rubric_of("a", f"samples = {len(texts)}\n{ONE_TOKEN}")
+    options = options_with({"a": rubric}, False, "a")()
+    found = await judge(Item(GREY, "a dog"), SimpleNamespace(vqa=SimpleNamespace(answer=answer)), options)
+
+    assert (value, pytest.approx(error)) == (found.value, found.error)
+
+
+def test_slots_have_the_numbers_of_the_images_that_a_call_shows():
+    """Those of images that it does not show are empty."""
+    rating = options_with({"a": rubric_of("a", ONE_TOKEN)}, False, "a")(data={"style": "ink"}).rating
+    shown = {"candidate": "1", "rival": "6", "source": "7"}
+    slots = {"prompt": "a dog", **dict.fromkeys((*shown, "frames", "references"), ""), "data.style": "ink"}
+
+    assert slots == texts_of("a dog", rating, {})
+    assert slots | shown | {"frames": "2 to 5", "references": "8 to 9"} == texts_of(
+        "a dog", rating, {**shown, FRAMES: "2 to 5", "reference*": "8 to 9"}
+    )
 
 
 def test_as_many_characters_as_are_allowed_are_filled_in():
