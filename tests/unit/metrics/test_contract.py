@@ -27,23 +27,52 @@ class Unrelated:
     """Not options."""
 
 
+def declared(name="half", score=half, **more):
+    """Return the declaration of a metric, as it is made when its module is imported."""
+    return lambda: Metric(name, score, **more)
+
+
 @pytest.mark.parametrize(
-    ("declared", "error"),
+    ("declare", "kind", "error"),
     [
-        (lambda: Metric("Half", half), ValueError),
-        (lambda: Metric("half score", half), ValueError),
-        (lambda: Metric("half", plain), TypeError),
-        (lambda: Metric("half", half, options=Unrelated), TypeError),
-        (lambda: Metric("half", half, options=MetricOptions()), TypeError),
-        (lambda: Metric("half", half, options=Demanding), ValueError),
-        (lambda: Metric("half", half, range=(1, 0)), ValueError),
-        (lambda: Metric("half", half, details=Unrelated), TypeError),
+        (declared("Half"), ValueError, r"^the name of a metric must match \S+$"),
+        (declared("half score"), ValueError, r"^the name of a metric must match \S+$"),
+        (declared(score=plain), TypeError, "^the score of half must be an `async def`$"),
+        (
+            declared(options=Unrelated),
+            TypeError,
+            r"^the options of half must be a subclass of MetricOptions$",
+        ),
+        (
+            declared(options=MetricOptions()),
+            TypeError,
+            r"^the options of half must be a subclass of MetricOptions$",
+        ),
+        (declared(options=Demanding), ValueError, "gain"),
+        (declared(range=(1, 0)), ValueError, r"^the range of half must be \(least, largest\)$"),
+        (declared(range=(1, 1)), ValueError, r"^the range of half must be \(least, largest\)$"),
+        (declared(details=Unrelated), TypeError, r"^the details of half cannot be described: \w"),
+        (
+            declared(uses=("source", "sketch", "mask")),
+            ValueError,
+            r"^half uses mask, sketch; an item has no such pictures$",
+        ),
+        (
+            declared(direction="nearer is better"),
+            ValueError,
+            r'^the direction of half must be "higher is better" or "lower is better"$',
+        ),
     ],
 )
-def test_a_declaration_that_cannot_be_served_raises(declared, error):
+def test_a_declaration_that_cannot_be_served_raises(declare, kind, error):
     """A bad name, a plain function, options that are none or lack defaults, an empty range, odd details."""
-    with pytest.raises(error):
-        declared()
+    with pytest.raises(kind, match=error):
+        declare()
+
+
+def test_a_metric_without_question_sets_has_no_style():
+    with pytest.raises(TypeError, match=r"^half uses no question sets$"):
+        Metric("half", half).style_of()
 
 
 def test_one_metric_is_the_default():
@@ -94,7 +123,26 @@ def test_a_metric_that_scores_frames_together_makes_no_grid():
     [note] = TogetherOptions(frames="grid").unused()
 
     assert "the option frames has no effect with this metric" == note.text
+    [_, note] = TogetherOptions(frames="top", share=0.25).unused()
+    assert "the option share has no effect with this metric" == note.text
     assert () == TogetherOptions(frames="mean", samples=3).unused()
+
+
+@pytest.mark.parametrize(
+    ("given", "reasons"),
+    [
+        ({"share": 0.25}, ["share: frames"]),
+        ({"share": 0.25, "frames": "min"}, ["share: frames"]),
+        ({"share": 0.25, "frames": "top"}, []),
+        ({"share": 0.25, "frames": "quantile"}, []),
+        ({"share": 0.25, "frames": "top", "samples": 1}, ["frames: samples", "share: samples"]),
+    ],
+)
+def test_a_share_is_of_the_best_frames_or_a_quantile(given, reasons):
+    """Without effect for another fold, and of one frame."""
+    told = [note.text for note in MetricOptions(**given).unused()]
+
+    assert [f"the option {' has no effect with this '.join(each.split(': '))}" for each in reasons] == told
 
 
 @pytest.mark.parametrize(("metric", "given", "name", "reason"), OVERRULED)
