@@ -10,7 +10,6 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoTokenizer
 
-from models.checkpoints.default_dtype import own_default_dtype
 from models.checkpoints.files import (
     CONFIG,
     PREPROCESSOR,
@@ -41,16 +40,15 @@ def load_pretrained(
     """
     place = safetensors_files(directory, *model_types)[0]
     try:
-        with own_default_dtype():
-            network, loaded = kind.from_pretrained(
-                directory,
-                dtype=dtype,
-                local_files_only=True,
-                trust_remote_code=False,
-                use_safetensors=True,
-                ignore_mismatched_sizes=True,  # otherwise the error names none of them
-                output_loading_info=True,
-            )
+        network, loaded = kind.from_pretrained(
+            directory,
+            dtype=dtype,
+            local_files_only=True,
+            trust_remote_code=False,
+            use_safetensors=True,
+            ignore_mismatched_sizes=True,  # otherwise the error names none of them
+            output_loading_info=True,
+        )
     except Exception as exc:  # a broken configuration or file fails in many ways
         raise CheckpointError(f"{place}: cannot be loaded: {in_short(exc)}") from exc
     absent = sorted({*loaded["missing_keys"], *(name for name, *_ in loaded["mismatched_keys"])})
@@ -91,15 +89,14 @@ def load_state(
     check_words(place, words, rows)
     config.text_config.vocab_size = rows
     try:
-        with own_default_dtype():
-            network, loaded = kind.from_pretrained(
-                None,
-                config=config,
-                state_dict=dict(tensors),
-                dtype=dtype,
-                ignore_mismatched_sizes=True,
-                output_loading_info=True,
-            )
+        network, loaded = kind.from_pretrained(
+            None,
+            config=config,
+            state_dict=dict(tensors),
+            dtype=dtype,
+            ignore_mismatched_sizes=True,
+            output_loading_info=True,
+        )
     except Exception as exc:  # a configuration that describes no network fails in many ways
         raise CheckpointError(f"{path}: the network cannot be built: {in_short(exc)}") from exc
     odd = {

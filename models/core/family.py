@@ -1,8 +1,9 @@
 """The declaration of a family of models: its role, its settings and its loader."""
 
 import gc
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, cast
@@ -110,8 +111,13 @@ class Family:
 
     def load(self, name: str, settings: ModelSettings) -> Loaded:
         """Load the model of the table *name* on each of its devices.  Raises `CheckpointError`."""
-        model: Loaded = named(name, lambda: load_each(settings, found(self.loader)))
-        return model
+
+        def work() -> Loaded:
+            load = found(self.loader)
+            with own_dtype():
+                return cast(Loaded, load_each(settings, load))
+
+        return cast(Loaded, named(name, work))
 
     def plan(self, name: str, settings: ModelSettings) -> Plan:
         """Return the plan of a table.  Raises `CheckpointError` if the model cannot be loaded."""
@@ -132,6 +138,15 @@ def found(place: str) -> Callable[..., Any]:
     module, _, function = place.partition(":")
     with uncollected():
         return cast(Callable[..., Any], getattr(import_module(module), function))
+
+
+def own_dtype() -> AbstractContextManager[None]:
+    """Give this thread torch's default dtype as its own; without torch there is no batch to disturb."""
+    if "torch" not in sys.modules:
+        return nullcontext()
+    from models.core.default_dtype import own_default_dtype
+
+    return own_default_dtype()
 
 
 @contextmanager

@@ -9,10 +9,12 @@ import pytest
 import torch
 from transformers import AutoModel, BertConfig, BertModel, Owlv2ForObjectDetection
 
-from models.checkpoints.default_dtype import own_default_dtype
 from models.checkpoints.pretrained import load_pretrained
 from models.core.calls import DetectCall
 from models.core.contract import CheckpointError
+from models.core.default_dtype import own_default_dtype
+from models.core.family import Family
+from models.core.settings import LocalSettings
 from models.families.clip.model import Clip
 from models.families.detector.mask2former import Mask2Former, Mask2FormerNetwork
 from models.families.detector.owlv2 import Owlv2
@@ -28,6 +30,12 @@ def bert(directory):
     config = BertConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=37)
     AutoModel.from_config(config).save_pretrained(directory)
     return directory
+
+
+def loaded(*given):
+    """Load a network as a family's loader is run: with a default dtype of this thread's own."""
+    with own_default_dtype():
+        return load_pretrained(*given)
 
 
 @pytest.fixture
@@ -46,7 +54,7 @@ def building(segmenter, monkeypatch):
 
         def begin():
             patch.setattr(Mask2FormerNetwork, "__init__", held)
-            loads = threads.submit(load_pretrained, Mask2FormerNetwork, segmenter, torch.bfloat16)
+            loads = threads.submit(loaded, Mask2FormerNetwork, segmenter, torch.bfloat16)
             assert inside.wait(60)
             return loads
 
@@ -93,9 +101,33 @@ def test_a_text_tower_in_bfloat16_sets_no_dtype_of_other_threads(tmp_path, monke
         build(network, *args, **kwargs)
 
     monkeypatch.setattr(BertModel, "__init__", seen)
-    Clip(str(directory), **ON_THE_CPU)
+    with own_default_dtype():
+        Clip(str(directory), **ON_THE_CPU)
 
     assert [(torch.bfloat16, torch.float32)] == dtypes
+
+
+def by_transformers(settings):
+    """Load a network by transformers alone, as families of other packages may."""
+    dtypes = []
+
+    class Seen(BertModel):
+        def __init__(self, config):
+            with ThreadPoolExecutor(1) as threads:
+                dtypes.append((torch.get_default_dtype(), threads.submit(torch.get_default_dtype).result()))
+            super().__init__(config)
+
+    Seen.from_pretrained(settings.checkpoint, dtype=torch.bfloat16)
+    return dtypes
+
+
+def test_a_loader_of_another_package_sets_no_dtype_of_other_threads(tmp_path):
+    """Whatever it has transformers build: it runs with a default dtype of its thread's own."""
+    family = Family("bert", role="bert", settings=LocalSettings, loader=f"{__name__}:by_transformers")
+    settings = LocalSettings(family="bert", role="bert", checkpoint=str(bert(tmp_path)))
+
+    assert [(torch.bfloat16, torch.float32)] == family.load("bert", settings)
+    assert torch.float32 == torch.get_default_dtype()
 
 
 @pytest.mark.parametrize("kind", ["mask2former", "owlv2", "bert"])
@@ -107,7 +139,7 @@ def test_a_network_is_the_one_that_transformers_loads(kind, dtype, segmenter, op
         "owlv2": lambda: (Owlv2ForObjectDetection, open_vocabulary),
         "bert": lambda: (AutoModel, bert(tmp_path)),
     }[kind]()
-    ours = load_pretrained(network, directory, dtype)
+    ours = loaded(network, directory, dtype)
     theirs = network.from_pretrained(directory, dtype=dtype)
 
     def tensors(of):
@@ -191,7 +223,7 @@ def test_a_load_that_fails_leaves_nothing(segmenter, monkeypatch):
 
     monkeypatch.setattr(Mask2FormerNetwork, "__init__", broken)
     with pytest.raises(CheckpointError, match="broken"):
-        load_pretrained(Mask2FormerNetwork, segmenter, torch.bfloat16)
+        loaded(Mask2FormerNetwork, segmenter, torch.bfloat16)
 
     assert FUNCTIONS == (torch.get_default_dtype, torch.set_default_dtype)
     assert torch.float32 == torch.get_default_dtype() == torch.zeros(1).dtype

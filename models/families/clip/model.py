@@ -21,7 +21,6 @@ from open_clip.modified_resnet import ModifiedResNet
 from open_clip.transformer import Transformer
 from transformers import AutoConfig
 
-from models.checkpoints.default_dtype import own_default_dtype
 from models.checkpoints.files import CONFIG, OPEN_CLIP_CONFIG, read_json
 from models.checkpoints.info import read_vocabulary
 from models.checkpoints.weights import DTYPES
@@ -90,7 +89,7 @@ def load_open_clip(found: Found, dtype: str, device: str, resize_mode: str | Non
         with LOADING.released():
             open_clip.download_pretrained(open_clip.get_pretrained_cfg(found.name, found.pretrained))
     options = {"precision": precision(config, dtype), "device": device, "image_resize_mode": resize_mode}
-    with warnings.catch_warnings(), own_default_dtype():  # transformers builds some text towers
+    with warnings.catch_warnings():
         warnings.filterwarnings("error", "QuickGELU mismatch")  # then comes the wrong activation
         network = open_clip.create_model_from_pretrained(
             found.open_clip_name,

@@ -12,7 +12,6 @@ import open_clip
 import torch
 from huggingface_hub import try_to_load_from_cache
 
-from models.checkpoints.default_dtype import own_default_dtype
 from models.checkpoints.files import (
     CLIP_DATA_SUFFIXES,
     CLIP_FETCHED,
@@ -154,7 +153,7 @@ def open_clip_mismatch(found: Found, file: Path) -> str:
     """
     read_file(file, "cpu")
     try:
-        with quiet(), own_default_dtype():
+        with quiet():
             network = open_clip.create_model(found.open_clip_name, load_weights=False, pretrained_text=False)
             tensors = converted(network, file)
     except Exception:  # the reason why loading failed, already in the message
