@@ -1,5 +1,6 @@
 """Errors to HTTP responses: `application/problem+json` (RFC 9457), or a dialect's own format."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -53,16 +54,28 @@ def problem(error: ScoregateError, request_id: str) -> Response:
         body["errors"] = [fault_entry(fault) for fault in faults]
         if any(fault.valid for fault in faults):
             body["docs"] = DOCS
-    if error.retry_after_s is not None:
-        body["retry_after_s"] = error.retry_after_s
+    add_wait(body, error)
     return Response(orjson.dumps(body), error.status, headers_of(error), MEDIA_TYPE)
 
 
-def headers_of(error: ScoregateError) -> dict[str, str]:
-    """Return the headers of the response to an error, in any format."""
-    if error.status in (429, 503):
-        return {"Retry-After": header_value(error)}
-    return {"WWW-Authenticate": "Bearer"} if error.status == 401 else {}
+def headers_of(error: ScoregateError, status: int | None = None, most_s: float = math.inf) -> dict[str, str]:
+    """
+    Return the headers of the response to an error, in any format.
+
+    Args:
+        status: of the response, if it is not that of the error.
+        most_s: the longest `Retry-After` in seconds, before the jitter.
+    """
+    status = status or error.status
+    if status in (429, 503):
+        return {"Retry-After": header_value(error, most_s)}
+    return {"WWW-Authenticate": "Bearer"} if status == 401 else {}
+
+
+def add_wait(content: Problem | ErrorEntry, error: ScoregateError) -> None:
+    """Add `retry_after_s` to the content of an error for which a wait was predicted."""
+    if error.retry_after_s is not None:
+        content["retry_after_s"] = error.retry_after_s
 
 
 def fault_entry(fault: Fault) -> FaultEntry:
@@ -94,8 +107,7 @@ def errors_in(error_format: ErrorFormat) -> Callable[[E], E]:
 def entry(error: ScoregateError) -> ErrorEntry:
     """Return the error as an entry of a partial response."""
     content: ErrorEntry = {"code": error.code, "detail": error.detail}
-    if error.retry_after_s is not None:
-        content["retry_after_s"] = error.retry_after_s
+    add_wait(content, error)
     return content
 
 

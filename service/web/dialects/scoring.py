@@ -26,7 +26,6 @@ from service.core.errors import (
     bare,
 )
 from service.core.lanes import BULK
-from service.core.retry_after import header_value
 from service.images.loader import Base64, ImageRef, Source, Url
 from service.metrics.common.contract import Metric, MetricOptions, Score
 from service.metrics.common.registry import rewards
@@ -315,9 +314,8 @@ def answer_to(error: ScoregateError) -> tuple[int, dict[str, str]]:
     Temporary failures return 503 with `Retry-After`.  Clients with urllib3's retries then wait and go on; a
     bare 503, a 429, a 502 or a 504 ends them.  No other error has that header, or they would retry forever.
     """
-    if not is_temporary(error):
-        return error.status, headers_of(error)
-    return UNAVAILABLE_STATUS, {"Retry-After": header_value(error, MAX_RETRY_AFTER_S)}
+    status = UNAVAILABLE_STATUS if is_temporary(error) else error.status
+    return status, headers_of(error, status, MAX_RETRY_AFTER_S)
 
 
 def raise_most_telling(outcomes: Iterable[tuple[str, Mapping[str, MetricResult]]]) -> None:

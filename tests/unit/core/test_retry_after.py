@@ -1,4 +1,4 @@
-"""When a rejected request may come again: one function has the seconds, and one the header."""
+"""When a rejected request may come again: one function has the seconds, one writes each form of them."""
 
 import ast
 from pathlib import Path
@@ -43,8 +43,7 @@ def test_the_header_has_whole_seconds_with_jitter_unless_the_wait_is_exact():
 def test_no_other_file_computes_the_seconds():
     """Each error of the service that has a wait gets it from `expected_wait_s`."""
     found = []
-    for path in SERVICE.rglob("*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in modules_of_waits():
         names = {
             target.id
             for node in ast.walk(tree)
@@ -61,8 +60,50 @@ def test_no_other_file_computes_the_seconds():
     assert [] == found
 
 
+def modules_of_waits():
+    """Yield each module in which a wait stands: parsing the others would take most of the time."""
+    for path in SERVICE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        if "Retry-After" in text or "retry_after_s" in text:
+            yield path, ast.parse(text)
+
+
 def is_wait(node):
     """Return True for a call of `expected_wait_s`."""
     return (
         isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "expected_wait_s"
     )
+
+
+def test_one_function_writes_the_header_and_one_the_field():
+    """For all formats of errors; the description of the header in OpenAPI is a text."""
+    found = {
+        (text, path.relative_to(SERVICE).as_posix(), function.name)
+        for path, tree in modules_of_waits()
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for text in written_by(function)
+    }
+
+    assert {
+        ("Retry-After", "web/problems.py", "headers_of"),
+        ("retry_after_s", "web/problems.py", "add_wait"),
+    } == found
+
+
+def written_by(function):
+    """Yield each form of the wait to which *function* gives a value: in a dict, or by an assignment."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Dict(keys, values):
+                pairs = [*zip(keys, values, strict=True)]
+            case ast.Assign([ast.Subscript(_, key)], value):
+                pairs = [(key, value)]
+            case _:
+                continue
+        for key, value in pairs:
+            match key, value:
+                case ast.Constant("Retry-After" | "retry_after_s" as text), value if not isinstance(
+                    value, ast.Constant
+                ):
+                    yield text
