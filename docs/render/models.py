@@ -43,7 +43,7 @@ def row(family: Family) -> list[str]:
         f"[`{family.name}`](#{section_of(package_of(family))})",
         code(family.role) if family.role else "any",
         family.loads,
-        ", ".join(published(name, more) for name, more in family.repositories.items()),
+        ", ".join(published(name, more) for name, more in family.repositories.items()) + base(family),
         ", ".join(settings(family)),
     ]
 
@@ -52,6 +52,11 @@ def published(name: str, more: Mapping[str, Any]) -> str:
     """Return a repository of the hub, with the settings that it needs."""
     needs = ", ".join(f"{setting} = {value(given).strip('`')}" for setting, given in more.items())
     return code(name) + (f" (`{needs}`)" if needs else "")
+
+
+def base(family: Family) -> str:
+    """Return the model whose files are downloaded with a family's repositories; empty without one."""
+    return f", with files of {code(family.base)}" if family.base else ""
 
 
 def settings(family: Family) -> Iterator[str]:

@@ -80,6 +80,8 @@ class Family:
         required: default of the setting `required`: the service is ready only when the model is.
         repositories: the hub ids of its published models, each with further settings of its table.  The id
             is the checkpoint, unless they have `model`.
+        base: the hub id of the model that they were trained from, with files that their repositories lack,
+            such as a tokenizer.
         signs: of its other checkpoints.
         served: its models are named `ROLE=openai:NAME@URL`.
         short: another word for the role in such a name; empty for none.
@@ -94,6 +96,7 @@ class Family:
     planner: str = ""
     required: bool = True
     repositories: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    base: str = ""
     signs: Signs = Signs()
     served: bool = False
     short: str = ""

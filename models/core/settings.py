@@ -230,10 +230,9 @@ class TunedSettings(LocalSettings):
 
     The language model reads picture and instruction once, and a head in float32 has several outputs.
 
-    * **Files.** A checkpoint has weights alone. For one of the hub, the base model's configuration,
-      tokenizer and image processor are downloaded from `Qwen/Qwen2-VL-7B-Instruct`,
-      `Qwen/Qwen2.5-VL-7B-Instruct`, `Qwen/Qwen3-VL-8B-Instruct` or (VideoAlign)
-      `Qwen/Qwen2-VL-2B-Instruct`. Copy them into a directory of your own, or name their place as `base`.
+    * **Files.** A checkpoint has weights alone. For one of the hub, the configuration, tokenizer and image
+      processor of the family's [base model](models.md) are downloaded. Copy them into a directory of your
+      own, or name their place as `base`.
     * **Parity.** On small random checkpoints, tokens equal those of the released code to the bit, and
       outputs within 1e-5 in float32 (`videoalign`: 1e-4), also in a batch with other prompts and pictures.
       Published weights have not been run here.

@@ -233,8 +233,7 @@ class VlReward:
     `CheckpointError`.
 
     Attributes:
-        family: declaration of the family.
-        base_repository: the base model's, on the hub.
+        family: declaration of the family, with its base model.
         weights: names of the file with the weights, of which the first that exists is read.
         settings_files: names of other files of the checkpoint on which an output depends.
         network_class: class of transformers, without the language model's head.
@@ -248,7 +247,6 @@ class VlReward:
     """
 
     family: ClassVar[Family]
-    base_repository: ClassVar[str]
     weights: ClassVar[tuple[str, ...]]
     settings_files: ClassVar[tuple[str, ...]] = ()
     network_class: ClassVar[Any]
@@ -299,7 +297,7 @@ class VlReward:
     @classmethod
     def from_settings(cls, settings: TunedSettings) -> Self:
         """Load the model of a table.  Raises `CheckpointError`."""
-        arguments, base = located(settings, cls.base_repository, cls.downloads())
+        arguments, base = located(settings, cls.family.base, cls.downloads())
         return cls(base=base, **arguments)
 
     @classmethod

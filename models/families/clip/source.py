@@ -28,7 +28,7 @@ from models.checkpoints.weights import mismatch, num_parameters, read_file
 from models.core.contract import CheckpointError
 from models.core.family import Plan
 from models.core.messages import in_short, quiet
-from models.families.clip import ClipSettings
+from models.families.clip import HPSV2, PICKSCORE, ClipSettings
 
 LOCAL_PREFIX, HUB_PREFIX = "local-dir:", "hf-hub:"  # open_clip's prefixes
 
@@ -173,8 +173,8 @@ def converted(network: Any, file: Path) -> dict[str, torch.Tensor]:
 PARAMETERS = {
     "timm/vit_large_patch14_clip_224.openai": 427_616_513,
     "timm/vit_large_patch14_clip_336.openai": 427_944_193,
-    "xswu/HPSv2": 986_109_441,
-    "yuvalkirstain/PickScore_v1": 986_109_441,
+    HPSV2: 986_109_441,
+    PICKSCORE: 986_109_441,
 }
 
 

@@ -21,7 +21,6 @@ from models.core.family import Family
 from models.core.settings import TunedSettings
 
 REPOSITORY = "TIGER-Lab/EditReward-Qwen2.5-7B-VL"
-BASE = "Qwen/Qwen2.5-VL-7B-Instruct"
 
 FAMILY = Family(
     "editreward",
@@ -31,4 +30,5 @@ FAMILY = Family(
     loader="models.families.editreward.model:from_settings",
     weights="models.families.editreward.model:weights_files",
     repositories={REPOSITORY: {}},
+    base="Qwen/Qwen2.5-VL-7B-Instruct",
 )

@@ -17,7 +17,7 @@ from models.core.calls import EditCall
 from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
-from models.families.editreward import BASE, FAMILY
+from models.families.editreward import FAMILY
 from models.families.reward_heads import relu_head
 from models.families.vl_reward import Chatted, VlReward
 
@@ -31,7 +31,7 @@ INSTRUCTIONS = tuple(
 class EditReward(VlReward):
     """A loaded EditReward, with two heads and a chat for each."""
 
-    family, base_repository = FAMILY, BASE
+    family = FAMILY
     weights = ("model.pth", "model.safetensors")
     network_class, model_type = Qwen2_5_VLModel, "qwen2_5_vl"  # MiMo-VL has this type, too
     processor_class = Qwen2VLImageProcessorPil

@@ -21,7 +21,6 @@ from models.core.family import Family
 from models.core.settings import TunedSettings
 
 REPOSITORY = "MizzenAI/HPSv3"
-BASE = "Qwen/Qwen2-VL-7B-Instruct"
 
 FAMILY = Family(
     "hpsv3",
@@ -31,4 +30,5 @@ FAMILY = Family(
     loader="models.families.hpsv3.model:from_settings",
     weights="models.families.hpsv3.model:weights_files",
     repositories={REPOSITORY: {}},
+    base="Qwen/Qwen2-VL-7B-Instruct",
 )

@@ -15,7 +15,7 @@ from models.core.calls import RewardCall
 from models.core.contract import ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
-from models.families.hpsv3 import BASE, FAMILY
+from models.families.hpsv3 import FAMILY
 from models.families.vl_reward import Chatted, VlReward
 
 INSTRUCTION = Path(__file__).with_name("instruction.txt").read_text("utf-8")
@@ -24,7 +24,7 @@ INSTRUCTION = Path(__file__).with_name("instruction.txt").read_text("utf-8")
 class Hpsv3(VlReward):
     """A loaded HPSv3."""
 
-    family, base_repository = FAMILY, BASE
+    family = FAMILY
     weights = ("HPSv3.safetensors", "HPSv3.pth")
     network_class, model_type = Qwen2VLModel, "qwen2_vl"
     processor_class = Qwen2VLImageProcessorPil

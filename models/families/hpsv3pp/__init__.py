@@ -21,7 +21,6 @@ from models.core.family import Family
 from models.core.settings import TunedSettings
 
 REPOSITORY = "Junjun2333/HPSv3-PlusPlus"
-BASE = "Qwen/Qwen3-VL-8B-Instruct"
 
 FAMILY = Family(
     "hpsv3pp",
@@ -31,4 +30,5 @@ FAMILY = Family(
     loader="models.families.hpsv3pp.model:from_settings",
     weights="models.families.hpsv3pp.model:weights_files",
     repositories={REPOSITORY: {}},
+    base="Qwen/Qwen3-VL-8B-Instruct",
 )

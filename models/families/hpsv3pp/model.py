@@ -18,7 +18,7 @@ from models.core.calls import ProgressCall
 from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
-from models.families.hpsv3pp import BASE, FAMILY
+from models.families.hpsv3pp import FAMILY
 from models.families.reward_heads import HEAD_PREFIX, relu_head
 from models.families.vl_reward import Chatted, VlReward
 
@@ -88,7 +88,7 @@ def modulated(tensors: Mapping[str, torch.Tensor], width: int, place: Path) -> M
 class Hpsv3pp(VlReward):
     """A loaded HPSv3++."""
 
-    family, base_repository = FAMILY, BASE
+    family = FAMILY
     weights = ("hpsv3++.safetensors", "hpsv3++.pth")
     network_class, model_type = Qwen3VLModel, "qwen3_vl"
     processor_class = Qwen2VLImageProcessor

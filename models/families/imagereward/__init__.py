@@ -11,17 +11,15 @@ device = "cuda:0"
 imagereward = { model = "imagereward" }
 ```
 
-**ImageReward** is `THUDM/ImageReward`, whose tokenizer is downloaded from `google-bert/bert-base-uncased`,
-or a directory with `ImageReward.pt` (or its tensors as `ImageReward.safetensors`), `med_config.json`, and
-`tokenizer.json` or `vocab.txt`. Its 447 million parameters take 1.8 GB in float32, 0.9 GB in bfloat16 (with
-the head in float32).
+**ImageReward** is `THUDM/ImageReward`, for which BERT's tokenizer is downloaded, or a directory with
+`ImageReward.pt` (or its tensors as `ImageReward.safetensors`), `med_config.json`, and `tokenizer.json` or
+`vocab.txt`. Its 447 million parameters take 1.8 GB in float32, 0.9 GB in bfloat16 (with the head in float32).
 """
 
 from models.core.family import Family
 from models.core.settings import LocalSettings
 
 REPOSITORY = "THUDM/ImageReward"
-TOKENIZER_REPOSITORY = "google-bert/bert-base-uncased"
 
 FAMILY = Family(
     "imagereward",
@@ -31,4 +29,5 @@ FAMILY = Family(
     loader="models.families.imagereward.model:from_settings",
     weights="models.families.imagereward.model:weights_files",
     repositories={REPOSITORY: {}},
+    base="google-bert/bert-base-uncased",
 )

@@ -25,7 +25,7 @@ from models.core.examples import grey
 from models.core.messages import in_short
 from models.core.outcomes import Reward
 from models.core.settings import LocalSettings
-from models.families.imagereward import FAMILY, TOKENIZER_REPOSITORY
+from models.families.imagereward import FAMILY
 from models.families.inputs import ImageAndText, distinct_images, padded
 from models.families.reward_heads import linear_head, width_of
 from models.images.pixels import Pixels
@@ -76,7 +76,7 @@ def located(settings: LocalSettings) -> tuple[ModelArguments, Path | None]:
     if local(settings.checkpoint):
         return model_arguments(settings), None
     arguments = downloaded(settings, (MED_CONFIG, *WEIGHTS))
-    return arguments, download(TOKENIZER_REPOSITORY, "", VOCABULARY)
+    return arguments, download(FAMILY.base, "", VOCABULARY)
 
 
 def weights_files(directory: Path) -> list[Path]:
@@ -209,8 +209,7 @@ def load_tokenizer(directory: Path, rows: int) -> Tokenizer:
     path = next((directory / name for name in VOCABULARY if (directory / name).is_file()), None)
     if path is None:
         raise CheckpointError(
-            f"{directory}: neither {' nor '.join(VOCABULARY)}; copy that of"
-            " google-bert/bert-base-uncased there"
+            f"{directory}: neither {' nor '.join(VOCABULARY)}; copy that of {FAMILY.base} there"
         )
     try:
         tokenizer = read_tokenizer(path)

@@ -22,7 +22,6 @@ from models.core.family import Family
 from models.core.settings import TunedSettings
 
 REPOSITORY = "KwaiVGI/VideoReward"
-BASE = "Qwen/Qwen2-VL-2B-Instruct"
 
 FAMILY = Family(
     "videoalign",
@@ -32,4 +31,5 @@ FAMILY = Family(
     loader="models.families.videoalign.model:from_settings",
     weights="models.families.videoalign.model:weights_files",
     repositories={REPOSITORY: {}},
+    base="Qwen/Qwen2-VL-2B-Instruct",
 )

@@ -25,7 +25,7 @@ from models.core.calls import VideoCall
 from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
-from models.families.videoalign import BASE, FAMILY
+from models.families.videoalign import FAMILY
 from models.families.vl_inputs import SIDE_FACTOR, Patches, PatchPixels, sides
 from models.families.vl_reward import Chatted, VlReward
 from models.images.image import Image
@@ -213,7 +213,7 @@ class TokenHead(nn.Module):
 class VideoAlign(VlReward):
     """A loaded VideoAlign."""
 
-    family, base_repository = FAMILY, BASE
+    family = FAMILY
     settings_files = (SETTINGS,)
     weights_files = staticmethod(weights_files)
     network_class, model_type = Qwen2VLModel, "qwen2_vl"

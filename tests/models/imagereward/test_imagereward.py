@@ -10,7 +10,7 @@ from models.core.calls import RewardCall
 from models.core.contract import CheckpointError, ModelError
 from models.core.family import Plan
 from models.core.outcomes import Reward
-from models.families.imagereward import REPOSITORY, TOKENIZER_REPOSITORY
+from models.families.imagereward import FAMILY, REPOSITORY
 from models.families.imagereward.model import MAX_TOKENS, MED_CONFIG, VOCABULARY, WEIGHTS, ImageReward
 from models.families.registry import families
 from tests.models.imagereward.golden import CALLS, ON_THE_CPU, PICTURES, PROMPTS, SAID, rewards
@@ -129,7 +129,7 @@ def test_a_family_loads_what_a_table_names(checkpoint):
 def test_a_hub_id_brings_its_tokenizer_from_berts_repository(whole, model, offline_hub):
     """From the hub's cache here; scores are labelled with the commit."""
     snapshot(offline_hub, REPOSITORY, whole, (MED_CONFIG, *WEIGHTS))
-    snapshot(offline_hub, TOKENIZER_REPOSITORY, whole, VOCABULARY)
+    snapshot(offline_hub, FAMILY.base, whole, VOCABULARY)
 
     family, settings = table(REPOSITORY)
     loaded = family.load("left", settings)
