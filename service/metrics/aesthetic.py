@@ -15,6 +15,7 @@ from math import inf
 from typing_extensions import TypedDict
 
 from models.core.calls import RewardCall
+from models.families.aesthetic import AESTHETIC
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
 
@@ -48,6 +49,6 @@ metric = Metric(
     formula="head(E_image / ‖E_image‖), whatever the prompt",
     paper="Schuhmann et al. 2022, arXiv 2210.08402",
     own_model=True,
-    weights="trl-lib/ddpo-aesthetic-predictor",
+    weights=AESTHETIC,
     reads_prompt=False,
 )

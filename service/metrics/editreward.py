@@ -14,6 +14,7 @@ from math import inf
 from typing_extensions import TypedDict
 
 from models.core.calls import EditCall
+from models.families.editreward import REPOSITORY
 from service.core.errors import MissingImage
 from service.metrics.common.contract import SOURCE, Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
@@ -86,7 +87,7 @@ metric = with_outputs(
         formula="(μ of following + μ of quality) / 2",
         paper="Wu et al. 2026, arXiv 2509.26346",
         own_model=True,
-        weights="TIGER-Lab/EditReward-Qwen2.5-7B-VL",
+        weights=REPOSITORY,
         uses=(SOURCE,),
         needs="a source",
     ),

@@ -8,6 +8,7 @@ model.
 
 from typing_extensions import TypedDict
 
+from models.families.clip import HPSV2
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls, cosine_demand
 
@@ -40,5 +41,5 @@ metric = Metric(
     formula="cos(E_image, E_prompt)",
     paper="Wu et al. 2023, arXiv 2306.09341",
     own_model=True,
-    weights="xswu/HPSv2",
+    weights=HPSV2,
 )

@@ -10,6 +10,7 @@ from math import exp, inf
 from typing_extensions import TypedDict
 
 from models.core.calls import RewardCall
+from models.families.hpsv3 import REPOSITORY
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.outputs import with_outputs
@@ -63,7 +64,7 @@ metric = with_outputs(
         formula="μ, the first output of the model's head",
         paper="Ma et al. 2025, arXiv 2508.03789",
         own_model=True,
-        weights="MizzenAI/HPSv3",
+        weights=REPOSITORY,
     ),
     OUTPUTS,
 )

@@ -14,6 +14,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from models.core.calls import ProgressCall
+from models.families.hpsv3pp import REPOSITORY
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.outputs import with_outputs
@@ -73,7 +74,7 @@ metric = with_outputs(
         formula="μ, the first output of the model's head",
         paper="Liu et al. 2026, arXiv 2606.14657",
         own_model=True,
-        weights="Junjun2333/HPSv3-PlusPlus",
+        weights=REPOSITORY,
     ),
     OUTPUTS,
 )

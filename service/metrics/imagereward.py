@@ -13,6 +13,7 @@ from math import inf
 from typing_extensions import TypedDict
 
 from models.core.calls import RewardCall
+from models.families.imagereward import REPOSITORY
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
@@ -49,5 +50,5 @@ metric = Metric(
     formula="(r - 0.1672) / 1.0333, where r is the model's output",
     paper="Xu et al. 2023, arXiv 2304.05977",
     own_model=True,
-    weights="THUDM/ImageReward",
+    weights=REPOSITORY,
 )

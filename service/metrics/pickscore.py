@@ -9,6 +9,7 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
+from models.families.clip import PICKSCORE
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls, cosine_demand
 
@@ -59,5 +60,5 @@ metric = Metric(
     formula="cos(E_image, E_prompt)",
     paper="Kirstain et al. 2023, arXiv 2305.01569",
     own_model=True,
-    weights="yuvalkirstain/PickScore_v1",
+    weights=PICKSCORE,
 )

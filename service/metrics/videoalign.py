@@ -14,6 +14,7 @@ from math import inf
 from typing_extensions import TypedDict
 
 from models.core.calls import VideoCall
+from models.families.videoalign import REPOSITORY
 from service.core.errors import MissingImage
 from service.metrics.common.contract import Item, Metric, Score, TogetherOptions
 from service.metrics.common.model_calls import ModelCalls
@@ -79,7 +80,7 @@ metric = with_outputs(
         formula="visual + motion + text",
         paper="Liu et al. 2025, arXiv 2501.13918",
         own_model=True,
-        weights="KwaiVGI/VideoReward",
+        weights=REPOSITORY,
         needs="a video",
     ),
     OUTPUTS,

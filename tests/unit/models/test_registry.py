@@ -1,5 +1,6 @@
 """Families of models: those of this repository, and those that other packages bring along."""
 
+import ast
 import json
 import sys
 from collections import Counter
@@ -8,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from models.checkpoints.locate import HUB_ID
 from models.core.contract import CheckpointError
 from models.core.family import Family
-from models.core.settings import ModelSettings
+from models.core.settings import ModelSettings, TunedSettings
 from models.families.names import table_of
 from models.families.registry import PluginError, families, own
-from tests.support.paths import ROOT
+from service.metrics.common.registry import own as own_metrics
+from tests.support.paths import ROOT, parsed
 
 DECLARATION = """
 from models.core.family import Family, Signs
@@ -130,6 +133,39 @@ def test_no_two_families_of_this_repository_have_one_hub_id_or_one_sign():
     ):
         assert values
         assert {1} == set(Counter(values).values())
+
+
+def strings():
+    """Every text that is an expression in the code of the service or the models."""
+    for path in [*(ROOT / "service").rglob("*.py"), *(ROOT / "models").rglob("*.py")]:
+        yield from (node.value for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant))
+
+
+def test_the_hub_ids_of_models_stand_in_the_declarations_of_families_and_nowhere_else():
+    """Metrics and tables of sizes refer to them."""
+    ids = [name for family in own().values() for name in (*family.repositories, family.base) if name]
+    count = Counter(text for text in strings() if text in ids)
+
+    assert Counter(ids) == count
+
+
+def test_a_reward_model_on_a_language_model_declares_whose_files_it_lacks():
+    """Its published checkpoints have weights alone."""
+    tuned = [family for family in own().values() if issubclass(family.settings, TunedSettings)]
+
+    assert {"hpsv3", "hpsv3pp", "editreward", "videoalign"} <= {family.name for family in tuned}
+    assert all(HUB_ID.fullmatch(family.base) for family in tuned)
+
+
+@pytest.mark.parametrize(
+    "metric", [each for each in own_metrics().values() if each.weights], ids=lambda metric: metric.name
+)
+def test_the_weights_of_a_metric_are_a_published_model_of_a_family_of_its_role(metric):
+    """So that `--model METRIC` finds the table of these weights."""
+    [family] = [each for each in own().values() if metric.weights in each.repositories]
+
+    assert metric.own_model
+    assert (family.role,) == metric.roles
 
 
 def checkpoint(tmp_path: Path, **config: object) -> str:
