@@ -68,7 +68,7 @@ from models.core.calls import LabelCall
 from models.core.examples import IMAGE, TEXTS
 from models.core.messages import reason_of
 from service.core.errors import Invalid, Unanswered
-from service.core.expression import NoValue
+from service.core.expression import NoValueError
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside, Item, Metric, Score
@@ -165,7 +165,7 @@ async def judge(item: Item, models: ModelCalls, options: JudgeOptions) -> Score:
         for answers in grades.answers:
             counts = {name: output.counts(answers[name]) for name, output in rubric.numbers.items()}
             samples.append(rubric.formula.value(counts))
-    except NoValue as exc:
+    except NoValueError as exc:
         raise Unanswered(f"the rubric {rating.name}: {exc}") from None
     details: JudgeDetails = {
         "rubric": rating.name,

@@ -20,7 +20,7 @@ from models.core.contract import ModelInfo
 from models.images.image import Image
 from service.core.concurrency.tasks import Tasks, side_by_side
 from service.core.errors import ScoregateError
-from service.core.expression import Known, NoValue
+from service.core.expression import Known, NoValueError
 from service.core.policy import UNREADABLE, Outcome, Verdict
 from service.images.loader import ImageRef, Source, Url
 from service.metrics.common.contract import Score
@@ -217,7 +217,7 @@ class Candidate:
             return -inf
         try:
             return formula.value(scores)
-        except NoValue:
+        except NoValueError:
             return -inf
 
     async def score(self, engine: Engine, context: Context) -> None:

@@ -15,7 +15,7 @@ from service.core.expression import (
     Interval,
     Logic,
     Name,
-    NoValue,
+    NoValueError,
     Relation,
     Truth,
     names_in,
@@ -177,7 +177,7 @@ def check_rank(place: str, formula: Formula, ranges: Mapping[str, Interval]) -> 
     """Raise `SettingsError` if a formula may be too large for a number."""
     try:
         formula.range(ranges)
-    except NoValue as exc:
+    except NoValueError as exc:
         raise SettingsError(f"{place}: {exc}") from exc
 
 

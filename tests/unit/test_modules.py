@@ -121,6 +121,35 @@ def test_a_constant_has_its_subject():
     assert WITH_A_SUBJECT == {name.rpartition(".")[2] for name in found}, sorted(found)
 
 
+def classes_below(ends: tuple[str, ...]) -> dict[str, str]:
+    """Return the module of each class of the client that has a base class whose name ends so."""
+    return {
+        node.name: module
+        for module, path in MODULES.items()
+        if module.startswith("scoregate")
+        for node in parsed(path).body
+        if isinstance(node, ast.ClassDef)
+        if any(ast.unparse(base).rpartition(".")[2].endswith(ends) for base in node.bases)
+    }
+
+
+def test_an_exception_of_the_client_ends_in_error():
+    """As those of Python do; that of every base class does, too, so no chain of classes is missed."""
+    found = classes_below(("Error", "Exception"))
+
+    assert {"ScoregateError", "InputError", "UsageError"} < found.keys()
+    assert {} == {name: module for name, module in found.items() if not name.endswith("Error")}
+
+
+def test_what_a_caller_catches_as_the_client_s_error_lives_in_one_module():
+    """`scoregate.errors`; another exception never leaves its part of the client."""
+    ours = tuple(
+        node.name for node in parsed(MODULES["scoregate.errors"]).body if isinstance(node, ast.ClassDef)
+    )
+
+    assert {"scoregate.errors"} == {*classes_below(ours).values()}
+
+
 NAMED_PICTURE = {
     "service.core.settings.dialects.max_pictures",  # a setting
     "scoregate.evaluation.versus.pictures",  # a field of JSON

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from scoregate.comparison import Comparison, lonely
 from scoregate.connection import (
     Breaker,
-    CircuitOpen,
+    CircuitOpenError,
     Connection,
     Transport,
     addresses_of,
@@ -472,7 +472,7 @@ class AsyncClient:
         try:
             sent = self._decided(call, time_s, self._breaker.check)
             decisions = await in_time(sent, time_s, f"{self.base_url}/decide")
-        except CircuitOpen as exc:
+        except CircuitOpenError as exc:
             return call.fallback(fallback, str(exc))
         except ScoregateError as exc:
             if not is_fault(exc):

@@ -16,11 +16,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, TypeVar
 
-from scoregate.records import BadInput, NoColumn, Record, number, truth
+from scoregate.errors import InputError, NoColumnError
+from scoregate.records import Record, number, truth
 from scoregate.runs.plan import Line, is_line
 from scoregate.runs.results import line_of, nested, records_in
 from scoregate.runs.summary import WarningKind, kinds_of
-from scoregate.settings import BadSetting, Column, MetricName, Setting
+from scoregate.settings import Column, MetricName, Setting, SettingError
 
 MAX_NAMED_ROWS = 5  # rows without a score that are named
 
@@ -41,9 +42,9 @@ def share(text: str) -> Fraction:
     try:
         value = Fraction(text)
     except (ValueError, ZeroDivisionError) as exc:
-        raise BadSetting("a share is a number from 0 to 1") from exc
+        raise SettingError("a share is a number from 0 to 1") from exc
     if not 0 <= value <= 1:
-        raise BadSetting("a share is a number from 0 to 1")
+        raise SettingError("a share is a number from 0 to 1")
     return value
 
 
@@ -53,7 +54,7 @@ class CalibrationSettings:
     Settings of a threshold.
 
     Raises:
-        BadInput: they do not go together.
+        InputError: they do not go together.
     """
 
     scores: Annotated[
@@ -96,13 +97,13 @@ class CalibrationSettings:
 
     def __post_init__(self) -> None:
         if self.false_accept_rate is not None and not self.label:
-            raise BadInput("--false-accept-rate needs labels: name their column with --label")
+            raise InputError("--false-accept-rate needs labels: name their column with --label")
         if self.pass_rate == 0:
-            raise BadInput("--pass-rate 0 passes nothing, so there is no threshold to choose")
+            raise InputError("--pass-rate 0 passes nothing, so there is no threshold to choose")
         if self.threshold is not None and not self.like:
-            raise BadInput("--threshold is that of the model whose scores --like names")
+            raise InputError("--threshold is that of the model whose scores --like names")
         if self.like and self.label:
-            raise BadInput("--like takes neither --label nor --plot")
+            raise InputError("--like takes neither --label nor --plot")
 
 
 @dataclass
@@ -146,7 +147,7 @@ def read_samples(path: Path, metric: str | None, label: str | None) -> Samples:
         metric: None takes the one metric that the first row has, or its column `score`.
 
     Raises:
-        BadInput: there is no such column, or a cell is not valid.
+        InputError: there is no such column, or a cell is not valid.
     """
     samples = Samples(metric or "")
     for record in records_in(path):
@@ -160,12 +161,12 @@ def read_samples(path: Path, metric: str | None, label: str | None) -> Samples:
     if not samples.scores:
         check_columns(path, [samples.metric], label)
         wanted = f"{samples.metric or 'any column'}" + (f" and a label in {label}" if label else "")
-        raise BadInput(f"{path}: no row has a score in {wanted}")
+        raise InputError(f"{path}: no row has a score in {wanted}")
     return samples
 
 
 def check_columns(path: Path, metrics: Sequence[str], label: str | None) -> None:
-    """Raise `NoColumn` if no row has scores of one of *metrics*, or the column of labels."""
+    """Raise `NoColumnError` if no row has scores of one of *metrics*, or the column of labels."""
     names, top = dict[str, None](), set[str]()
     for record in records_in(path):
         values = nested(record.values)
@@ -175,7 +176,7 @@ def check_columns(path: Path, metrics: Sequence[str], label: str | None) -> None
         top |= values.keys()
     missing = [name for name in (*metrics, label) if name and name not in {*names, *top}]
     if missing and names:
-        raise NoColumn(path, missing[0], names, taken=metrics)
+        raise NoColumnError(path, missing[0], names, taken=metrics)
 
 
 def only_metric(record: Record, path: Path) -> str:
@@ -189,7 +190,7 @@ def only_metric(record: Record, path: Path) -> str:
     if len(names) == 1:
         return str(names[0])
     offered = ", ".join(map(str, names or record.values))
-    raise BadInput(f"{path}: say which scores are meant with --metric; there are {offered}")
+    raise InputError(f"{path}: say which scores are meant with --metric; there are {offered}")
 
 
 def add_record(samples: Samples, record: Record, label: str | None) -> None:
@@ -211,13 +212,13 @@ def add_record(samples: Samples, record: Record, label: str | None) -> None:
 
 
 def cell_of(record: Record, column: str, cell: Any, read: Callable[[Any], T]) -> T | None:
-    """Return what *read* returns for a cell; None if it is empty.  Raises `BadInput` for `ValueError`."""
+    """Return what *read* returns for a cell; None if it is empty.  Raises `InputError` for `ValueError`."""
     if cell is None or (isinstance(cell, str) and not cell.strip()):
         return None
     try:
         return read(cell)
     except ValueError as exc:
-        raise BadInput(f"row {record.number}, column {column}: {exc}") from exc
+        raise InputError(f"row {record.number}, column {column}: {exc}") from exc
 
 
 def labelled(values: Mapping[str, Any], label: str) -> Any:
@@ -455,7 +456,7 @@ def scores_of(settings: CalibrationSettings, lower_there: Callable[[str], bool])
         lower_there: says of a metric whether lower scores are better, if the file does not say it.
 
     Raises:
-        BadInput: there is no such column, or a cell is not valid.
+        InputError: there is no such column, or a cell is not valid.
     """
     samples = read_samples(settings.scores, settings.metric, settings.label)
     source = origin(settings.scores, samples.metric)
@@ -470,14 +471,14 @@ def calibrated(
     Return the threshold for what is wanted; with labels and nothing wanted, for a false-accept rate.
 
     Raises:
-        BadInput: all scores or all labels are the same.
+        InputError: all scores or all labels are the same.
     """
     scores, bad, good = map(samples.worth, (samples.scores, samples.of(False), samples.of(True)))
     if scores[0] == scores[-1]:
         alike = f"all {len(scores)} scores are {samples.scores[0]!r}" if scores[1:] else "there is one score"
-        raise BadInput(f"{samples.metric}: {alike}, and a threshold needs scores that differ")
+        raise InputError(f"{samples.metric}: {alike}, and a threshold needs scores that differ")
     if samples.labels and not (bad and good):
-        raise BadInput(f"all {len(scores)} labels are {'1' if good else '0'}, and both kinds are needed")
+        raise InputError(f"all {len(scores)} labels are {'1' if good else '0'}, and both kinds are needed")
     threshold: float | None
     if pass_rate is not None or not samples.labels:
         goal, wanted = "pass_rate", PASS_RATE if pass_rate is None else pass_rate
@@ -500,14 +501,14 @@ def counterparts_of(settings: CalibrationSettings, samples: Samples) -> list[Cou
     Return the thresholds of *samples* that keep the pass rates of the other model's.
 
     Raises:
-        BadInput: the files have no score for each other.
+        InputError: the files have no score for each other.
     """
     assert settings.like
     old = read_samples(settings.like, samples.metric, None)
     old.lower = samples.lower
     if len(old.scores) != len(samples.scores):
         counts = f"{len(old.scores)} scores in {settings.like}, {len(samples.scores)} in {settings.scores}"
-        raise BadInput(f"{counts}: score the same pictures with both models")
+        raise InputError(f"{counts}: score the same pictures with both models")
     scores, new = old.worth(old.scores), samples.worth(samples.scores)
     one = settings.threshold
     wanted = percentiles(scores) if one is None else [turned(one, old.lower)]

@@ -24,7 +24,7 @@ SHARED_VALUE_TYPES = (
 )  # types of which several rows may share one value
 
 
-class TooLarge(ValueError):
+class RowsTooLargeError(ValueError):
     """Rows that take up too much memory."""
 
 
@@ -42,9 +42,9 @@ class MemoryLimits:
     unpacked: int = 2**28
 
     def check(self, unpacked: int, packed: int) -> None:
-        """Raise `TooLarge` for bytes that are many, and were packed as no pictures are."""
+        """Raise `RowsTooLargeError` for bytes that are many, and were packed as no pictures are."""
         if unpacked > max(self.unpacked, MAX_PACKING_RATIO * packed):
-            raise TooLarge(f"{packed} bytes of it would take {unpacked} in memory")
+            raise RowsTooLargeError(f"{packed} bytes of it would take {unpacked} in memory")
 
 
 LIMITS = MemoryLimits()
@@ -68,7 +68,7 @@ def has_more(cell: Any, limit: int) -> bool:
 
 
 def parquet_batches(file: BinaryIO, reader: Any, limits: MemoryLimits) -> Iterator[Any]:
-    """Yield the record batches of a Parquet file.  Raises `TooLarge`, and errors of pyarrow."""
+    """Yield the record batches of a Parquet file.  Raises `RowsTooLargeError`, and errors of pyarrow."""
     with reader.ParquetFile(file, buffer_size=BUFFER, pre_buffer=False) as opened:
         for number in range(opened.num_row_groups):
             group = opened.metadata.row_group(number)
@@ -77,7 +77,7 @@ def parquet_batches(file: BinaryIO, reader: Any, limits: MemoryLimits) -> Iterat
 
 
 def rows_together(file: BinaryIO, group: Any, schema: Any, limits: MemoryLimits) -> int:
-    """Return the number of rows of a row group that are decoded together.  Raises `TooLarge`."""
+    """Return the number of rows of a row group that are decoded together.  Raises `RowsTooLargeError`."""
     columns = [group.column(place) for place in range(group.num_columns)]
     limits.check(
         sum(column.total_uncompressed_size for column in columns),
@@ -140,7 +140,7 @@ def arrow_batches(file: BinaryIO, again: BinaryIO, pyarrow: Any, limits: MemoryL
         again: the file, opened once more.
 
     Raises:
-        TooLarge: a batch and the dictionaries would take up too much memory.
+        RowsTooLargeError: a batch and the dictionaries would take up too much memory.
         pyarrow.ArrowException: likewise `struct.error`: the file is damaged.
     """
     for each in (file, again):
@@ -167,11 +167,11 @@ def batch_sizes(file: BinaryIO) -> Iterator[tuple[int, int]]:
         if size <= 0:  # the end
             return
         if size > MAX_METADATA:
-            raise TooLarge(f"metadata of {size} bytes")
+            raise RowsTooLargeError(f"metadata of {size} bytes")
         message = ColumnarTable(file.read(size))
         begin, kind, packed = file.tell(), message.number(1, "<B"), message.number(3, "<q")
         if packed < 0:
-            raise TooLarge(f"a message of {packed} bytes")
+            raise RowsTooLargeError(f"a message of {packed} bytes")
         if kind in (IN_DICTIONARY, IN_BATCH):
             content = message.table(2) if kind == IN_BATCH else message.table(2).table(1)
             total = kept[0] + unpacked_bytes(file, begin, content), kept[1] + packed

@@ -283,7 +283,7 @@ MAX_FAILURES = 5  # after so many failures in a row, calls with a fallback are n
 TRIAL_S = 1.0  # seconds between two calls that try whether the service is back
 
 
-class CircuitOpen(Exception):
+class CircuitOpenError(Exception):
     """The last calls failed, and none is sent now."""
 
 
@@ -305,13 +305,13 @@ class Breaker:
         return Breaker, ()  # the calls of another process did not fail
 
     def check(self) -> None:
-        """Return if a call is to be sent now.  Raises `CircuitOpen`."""
+        """Return if a call is to be sent now.  Raises `CircuitOpenError`."""
         with self._lock:
             if self._failures < MAX_FAILURES:
                 return
             now = self._clock()
             if now < self._sent_from:
-                raise CircuitOpen(f"the last {self._failures} calls failed: {self._last}")
+                raise CircuitOpenError(f"the last {self._failures} calls failed: {self._last}")
             self._sent_from = now + TRIAL_S
 
     def failed(self, why: str) -> None:

@@ -7,8 +7,9 @@ Both whole requests and single metrics of an item fail with one of these.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
+from difflib import get_close_matches
 from typing import Any
 
 from scoregate.policy import UNREADABLE
@@ -18,7 +19,7 @@ CLIENT_CLOSED = "closed"  # the code of an error of a client that was closed, fo
 
 class ScoregateError(Exception):
     """
-    Base class of all errors; an instance of it is a fault of the service, or a response of an unknown form.
+    Base class of all errors.  Its own instances are a fault of the service, or a response of an unknown form.
 
     Attributes:
         detail: one sentence for people.
@@ -51,6 +52,10 @@ class ScoregateError(Exception):
         self.errors = tuple(errors)
         self.retry_after_s = retry_after_s
         super().__init__(self.detail)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy the attributes, as the arguments of a subclass may be others."""
+        return restored, (type(self), self.args, self.__dict__)
 
     @property
     def of_image(self) -> bool:
@@ -86,6 +91,84 @@ class WarnedError(ScoregateError, code="warned"):
 
 class BadResultsError(ScoregateError, ValueError, code="bad_results"):
     """A file of results belongs to another run, or is not valid."""
+
+
+class InputError(ScoregateError, ValueError, code="bad_input"):
+    """A file, a table, a column or a setting is not valid for its use; the message is one line."""
+
+
+class NoColumnError(InputError, code="no_column"):
+    """
+    A table has no such column.
+
+    Attributes:
+        names: of the columns that there are.
+        option: that names the column on the command line; empty if it is not known.
+        taken: columns that other options name.
+        note: stands at the end.
+    """
+
+    def __init__(
+        self,
+        place: object,
+        column: str,
+        names: Iterable[str],
+        option: str = "",
+        taken: Iterable[str] = (),
+        note: str = "",
+    ) -> None:
+        self.place, self.column, self.names = place, column, [*dict.fromkeys(names)]
+        self.option, self.taken, self.note = option, {*taken}, note
+        there = ", ".join(self.names) or "none"
+        between = "" if option.endswith("=") else " "
+        hint = f": {option}{between}{self.likely}" if option else ""
+        super().__init__(f"{place}: no column {column!r}; there are {there}{hint}{note}")
+
+    @property
+    def likely(self) -> str:
+        """The column with the most similar name, or the only one that is not taken."""
+        others = [name for name in self.names if name not in self.taken]
+        close = get_close_matches(self.column, others, 1)
+        return [*close, *(others if len(others) == 1 else []), "NAME"][0]
+
+
+class ColumnError(InputError, code="bad_column"):
+    """
+    A column is not valid for the figure.
+
+    Attributes:
+        role: the argument of the function that holds the column, such as `metric`.
+        why: one line.
+    """
+
+    def __init__(self, role: str, why: str) -> None:
+        super().__init__(f"{role}: {why}")
+        self.role, self.why = role, why
+
+
+class NoResultError(ScoregateError, code="no_result"):
+    """A requested score is missing, or a figure cannot be computed; the message is one line."""
+
+
+class NoScoreError(ScoregateError, code="no_score"):
+    """
+    Some pictures have no score.
+
+    Attributes:
+        missing: the error of each such picture, by its index.
+    """
+
+    missing: Mapping[int, ScoregateError] = {}
+
+    @classmethod
+    def among(cls, outcomes: Sequence[Any]) -> NoScoreError:
+        """Return the error for *outcomes* with errors; its text is the first one's."""
+        missing = {index: one for index, one in enumerate(outcomes) if isinstance(one, ScoregateError)}
+        index, first = next(iter(missing.items()))
+        count = f"{len(missing)} of {len(outcomes)} pictures have no score"
+        error = cls(f"{count}; picture {index}: {first.code}: {first.detail}", request_id=first.request_id)
+        error.missing, error.__cause__ = missing, first
+        return error
 
 
 # --- codes of the service -----------------------------------------------------------------------
@@ -264,8 +347,24 @@ def tree(root: type[ScoregateError] = ScoregateError) -> list[type[ScoregateErro
     return [root, *(kind for child in root.__subclasses__() for kind in tree(child))]
 
 
-OWN = (ServiceConnectionError, ServiceTimeoutError, WarnedError, BadResultsError)
-KINDS = {kind.code: kind for kind in tree()}
+OF_INPUT = (*tree(InputError), NoResultError)  # neither a response nor a line of results has one of these
+OWN = (
+    ServiceConnectionError,
+    ServiceTimeoutError,
+    WarnedError,
+    BadResultsError,
+    NoScoreError,
+    *OF_INPUT,
+)
+KINDS = {kind.code: kind for kind in tree() if kind not in OF_INPUT}
+
+
+def restored(kind: type[ScoregateError], args: tuple[Any, ...], state: Mapping[str, Any]) -> ScoregateError:
+    """Return a copied or unpickled error."""
+    error = kind.__new__(kind)
+    error.args = args
+    vars(error).update(state)
+    return error
 
 
 def error_of(entry: Mapping[str, Any], *, status: int = 0, request_id: str = "") -> ScoregateError:

@@ -50,7 +50,7 @@ NEGATIVE_ROOT = "has the root of a negative number"
 NOT_FINITE = "is not a finite number"
 
 
-class NoValue(ArithmeticError):
+class NoValueError(ArithmeticError):
     """A formula has no finite value for some numbers; the message says why."""
 
 
@@ -136,17 +136,17 @@ class Formula:
         return cls(" ".join(text.split()), parser.term(parser.body))
 
     def value(self, numbers: Mapping[str, float]) -> float:
-        """Return the value for *numbers* by name.  Raises `NoValue`."""
+        """Return the value for *numbers* by name.  Raises `NoValueError`."""
         value, _, lack = interval(self.tree, numbers)
         if lack:
-            raise NoValue(f"{self.text} {lack}")
+            raise NoValueError(f"{self.text} {lack}")
         return value
 
     def range(self, known: Known) -> tuple[float, float]:
-        """Return bounds of its values.  Raises `NoValue` if some may be too large for a number."""
+        """Return bounds of its values.  Raises `NoValueError` if some may be too large for a number."""
         low, high, lack = interval(self.tree, known)
         if lack == NOT_FINITE:
-            raise NoValue(f"{self.text} {lack} in some cases")
+            raise NoValueError(f"{self.text} {lack} in some cases")
         return low, high
 
 

@@ -5,7 +5,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from scoregate.records import BadInput
+from scoregate.errors import InputError
 from scoregate.text import number, shown, table
 
 NO_VALUE = "–"
@@ -144,12 +144,12 @@ def latex(rows: Sequence[Sequence[str]]) -> str:
 
 
 def printed(content: Content, form: str, only: str | None) -> str:
-    """Return the facts and all tables as text, and in other forms the tables.  Raises `BadInput`."""
+    """Return the facts and all tables as text, and in other forms the tables.  Raises `InputError`."""
     lists = {name: value for name, value in content.items() if isinstance(value, list)}
     tables = {name: rows for name, rows in lists.items() if rows and isinstance(rows[0], Mapping)}
     facts = {name: value for name, value in content.items() if name not in tables}
     if only is not None and only not in tables:
-        raise BadInput(f"there is no table {only}; there are {', '.join(tables)}")
+        raise InputError(f"there is no table {only}; there are {', '.join(tables)}")
     only = only or (next(iter(tables)) if form == "csv" else None)
     chosen = {name: rows for name, rows in tables.items() if only in (None, name)}
     texts = [TITLES[form].format(name, spread(rows, form)) for name, rows in chosen.items()]

@@ -28,9 +28,8 @@ from typing import Any, NamedTuple
 from scoregate.aio import AsyncClient
 from scoregate.client import Client, OnePortal, closed_meanwhile, ending
 from scoregate.connection import Reply, ServiceRequest, Transport, failure
-from scoregate.errors import NotReadyError, ScoregateError
+from scoregate.errors import InputError, NotReadyError, ScoregateError
 from scoregate.items import names_of
-from scoregate.records import BadInput
 from scoregate.text import meant, meant_file, say
 
 ADDRESS = "http://in-process"
@@ -380,11 +379,11 @@ class Service:
 
     @property
     def models(self) -> list[str]:
-        """The models to load; none of a service.  Raises `BadInput` for both."""
+        """The models to load; none of a service.  Raises `InputError` for both."""
         given = {"--base-url": self.base_url, "--api-key": self.api_key}
         named = [name for name, value in given.items() if value is not None]
         if named and self.local:
-            raise BadInput(f"--local and {named[0]}: models of this process have no address and no key")
+            raise InputError(f"--local and {named[0]}: models of this process have no address and no key")
         return [*self.local] or ([] if named else os.environ.get("SCOREGATE_LOCAL", "").split())
 
     def client(
@@ -403,18 +402,18 @@ class Service:
             more: further arguments of `scoregate.Client`.
 
         Raises:
-            BadInput: the address is not valid, or the server's package is not installed.
+            InputError: the address is not valid, or the server's package is not installed.
             ScoregateError: the models cannot be loaded.
         """
         more = {"timeout_s": self.timeout_s, "strict": self.strict, **more}
         try:
             if names := self.models:
                 if self.policies and not Path(self.policies).is_file():
-                    raise BadInput(f"{self.policies}: no such file{meant_file(self.policies)}")
+                    raise InputError(f"{self.policies}: no such file{meant_file(self.policies)}")
                 given = given_of(names, (), "", self.policies, metrics, options)
                 return _loaded(given, more)
             if self.policies:
-                raise BadInput("--policy-file is for models of --local: a service has policies of its own")
+                raise InputError("--policy-file is for models of --local: a service has policies of its own")
             return Client(self.base_url, api_key=self.api_key, **more)
         except (ValueError, ImportError) as exc:
-            raise BadInput(str(exc)) from exc
+            raise InputError(str(exc)) from exc

@@ -53,7 +53,7 @@ class Score:
         load: further arguments of `scoregate.load`.
 
     Raises:
-        BadInput: the models serve no such metric, or a question set is not valid.
+        InputError: the models serve no such metric, or a question set is not valid.
         ScoregateError: the models cannot be loaded.
     """
 

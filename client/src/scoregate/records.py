@@ -16,7 +16,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import chain
 from math import inf, isinf, nan
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import IO, Any, AnyStr, BinaryIO, Generic, NoReturn, TypeVar, cast
 
 from scoregate import columnar
 from scoregate.columnar import LIMITS, MemoryLimits, has_more, rows_in
+from scoregate.errors import InputError
 from scoregate.text import meant_file
 
 MAX_LINE = 64 * 2**20  # bytes or characters; the default limit of a request
@@ -42,52 +42,6 @@ BROKEN = (gzip.BadGzipFile, EOFError, zlib.error)  # a file that is not packed a
 
 PLAIN = ("row", "image", "prompt", "sha256")  # fields of a line of results, the same in all formats
 NO_ROW = 0  # `row` of a line that is of no row of the data set any more
-
-
-class BadInput(ValueError):
-    """A file, a table or a column is not valid for its use; the message is one line."""
-
-
-class NoColumn(BadInput):
-    """
-    A table has no such column.
-
-    Attributes:
-        names: of the columns that there are.
-        option: that names the column on the command line; empty if it is not known.
-        taken: columns that other options name.
-        note: stands at the end.
-    """
-
-    def __init__(
-        self,
-        place: object,
-        column: str,
-        names: Iterable[str],
-        option: str = "",
-        taken: Iterable[str] = (),
-        note: str = "",
-    ) -> None:
-        super().__init__(place, column)
-        self.place, self.column, self.names = place, column, [*dict.fromkeys(names)]
-        self.option, self.taken, self.note = option, {*taken}, note
-
-    def __str__(self) -> str:
-        there = ", ".join(self.names) or "none"
-        between = "" if self.option.endswith("=") else " "
-        hint = f": {self.option}{between}{self.likely}" if self.option else ""
-        return f"{self.place}: no column {self.column!r}; there are {there}{hint}{self.note}"
-
-    @property
-    def likely(self) -> str:
-        """The column with the most similar name, or the only one that is not taken."""
-        others = [name for name in self.names if name not in self.taken]
-        close = get_close_matches(self.column, others, 1)
-        return [*close, *(others if len(others) == 1 else []), "NAME"][0]
-
-
-class NoResult(Exception):
-    """A requested score is missing; the message is one line for people."""
 
 
 @dataclass(frozen=True)
@@ -114,16 +68,16 @@ def records(path: Path) -> Iterator[Record]:
     Yield the rows of *path*, read lazily; decompressed if its name ends in `.gz`.
 
     Raises:
-        BadInput: the format is unknown, or not that of the name.
+        InputError: the format is unknown, or not that of the name.
         OSError: the file can't be read.
     """
     reader = READERS.get(kind(path))
     if reader is None:
-        raise BadInput(f"{path}: the name must end in {', '.join(READERS)}, or one of these and .gz")
+        raise InputError(f"{path}: the name must end in {', '.join(READERS)}, or one of these and .gz")
     try:
         yield from reader(path)
     except BROKEN as exc:
-        raise BadInput(f"{path}: {exc}") from exc
+        raise InputError(f"{path}: {exc}") from exc
 
 
 def kind(path: Path) -> str:
@@ -147,27 +101,27 @@ def opened(path: Path, *, text: bool = False) -> BinaryIO:
     Return the bytes of a file, unpacked if they are gzip's.
 
     Raises:
-        BadInput: it is a pointer of Git LFS in place of the file; or a *text* in UTF-16.
+        InputError: it is a pointer of Git LFS in place of the file; or a *text* in UTF-16.
         OSError: it cannot be read; also for a device or a pipe.
     """
     check_regular(path)
     with path.open("rb") as file:
         start = file.read(len(LFS))
     if start.startswith(LFS):  # the text that Git keeps in place of the file
-        raise BadInput(f"{path}: {POINTER}")
+        raise InputError(f"{path}: {POINTER}")
     packed = path.suffix.lower() == GZIP or start.startswith(PACKED)
     content = gzip.open(path) if packed else path.open("rb")  # noqa: SIM115, the caller closes it
     if text and content.peek(2)[:2] in UTF_16:
         content.close()
-        raise BadInput(f"{path}: is UTF-16: save it as UTF-8")
+        raise InputError(f"{path}: is UTF-16: save it as UTF-8")
     return cast(BinaryIO, content)
 
 
 def lines_of(path: Path, file: IO[AnyStr], most: int) -> Iterator[AnyStr]:
-    """Yield the lines of *file*.  Raises `BadInput` for one of more than *most*, as a bomb in gzip has."""
+    """Yield the lines of *file*.  Raises `InputError` for one of more than *most*, as a bomb in gzip has."""
     while line := file.readline(most + 1):
         if len(line) > most:
-            raise BadInput(f"{path}: a line has more than {most} characters")
+            raise InputError(f"{path}: a line has more than {most} characters")
         yield line
 
 
@@ -201,9 +155,9 @@ def separated(path: Path, most: int = MAX_LINE) -> Iterator[Record]:
         try:
             heads = reader.fieldnames or ()
         except csv.Error as exc:
-            raise BadInput(f"{path}: {exc}") from exc
+            raise InputError(f"{path}: {exc}") from exc
         if not heads or len(set(heads)) < len(heads):
-            raise BadInput(f"{path}: the first line must name the columns, each once")
+            raise InputError(f"{path}: the first line must name the columns, each once")
         number = 0
         while True:
             number += 1
@@ -235,23 +189,23 @@ def of_batches(batches: Iterable[Any], most: int = MAX_LINE) -> Iterator[Record]
 
 
 def parquet_batches(path: Path, limits: MemoryLimits = LIMITS) -> Iterator[Any]:
-    """Yield the record batches of a Parquet file, as `columnar`.  Raises `BadInput`."""
+    """Yield the record batches of a Parquet file, as `columnar`.  Raises `InputError`."""
     pyarrow, reader = arrow()
     try:
         with opened(path) as file:
             yield from columnar.parquet_batches(file, reader, limits)
-    except (pyarrow.ArrowException, columnar.TooLarge) as exc:
-        raise BadInput(f"{path}: {exc}") from exc
+    except (pyarrow.ArrowException, columnar.RowsTooLargeError) as exc:
+        raise InputError(f"{path}: {exc}") from exc
 
 
 def arrow_batches(path: Path, limits: MemoryLimits = LIMITS) -> Iterator[Any]:
-    """Yield the record batches of an Arrow stream or file, as `columnar`.  Raises `BadInput`."""
+    """Yield the record batches of an Arrow stream or file, as `columnar`.  Raises `InputError`."""
     pyarrow, _ = arrow()
     try:
         with opened(path) as file, opened(path) as again:
             yield from columnar.arrow_batches(file, again, pyarrow, limits)
-    except (pyarrow.ArrowException, columnar.TooLarge, struct.error) as exc:
-        raise BadInput(str(exc)) from exc
+    except (pyarrow.ArrowException, columnar.RowsTooLargeError, struct.error) as exc:
+        raise InputError(str(exc)) from exc
 
 
 def number(cell: Any) -> float:
@@ -316,7 +270,7 @@ def json_or_text(value: str) -> Any:
 
 
 def toml_of(path: Path) -> dict[str, Any]:
-    """Return the table in a TOML file.  Raises `BadInput`, `OSError`."""
+    """Return the table in a TOML file.  Raises `InputError`, `OSError`."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -326,18 +280,18 @@ def toml_of(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
-        raise BadInput(f"{path}: not TOML ({exc})") from None
+        raise InputError(f"{path}: not TOML ({exc})") from None
     except RecursionError:
-        raise BadInput(f"{path}: is nested too deep") from None
+        raise InputError(f"{path}: is nested too deep") from None
 
 
 def json_of(path: Path) -> Any:
-    """Return the content of a JSON file, also of a `.json.gz`.  Raises `BadInput`."""
+    """Return the content of a JSON file, also of a `.json.gz`.  Raises `InputError`."""
     try:
         with opened(path) as file:
             return json.load(file)
     except (ValueError, RecursionError, EOFError) as exc:
-        raise BadInput(f"{path}: not JSON ({exc})") from exc
+        raise InputError(f"{path}: not JSON ({exc})") from exc
 
 
 def strict_json(text: str) -> Any:
@@ -368,16 +322,16 @@ def count(path: Path) -> int:
         with opened(path) as bytes_of:
             return int(reader.read_metadata(bytes_of).num_rows)
     except (pyarrow.ArrowException, *BROKEN) as exc:
-        raise BadInput(f"{path}: {exc}") from exc
+        raise InputError(f"{path}: {exc}") from exc
 
 
 def arrow() -> tuple[Any, Any]:
-    """Return the modules `pyarrow` and `pyarrow.parquet`.  Raises `BadInput` if they are missing."""
+    """Return the modules `pyarrow` and `pyarrow.parquet`.  Raises `InputError` if they are missing."""
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError as exc:
-        raise BadInput(
+        raise InputError(
             "Parquet needs pyarrow: pip install './client[parquet]' in a checkout of Scoregate"
         ) from exc
     return pyarrow, pyarrow.parquet
@@ -397,32 +351,32 @@ PAGE = b"<!doctype html"  # the first bytes of each page
 
 
 def stands_there(path: Path, what: str) -> bool:
-    """Return True if *path* is a file already.  Raises `BadInput` if it can be none, for the *what*."""
+    """Return True if *path* is a file already.  Raises `InputError` if it can be none, for the *what*."""
     if not path.parent.is_dir():
-        raise BadInput(f"{path}: there is no folder {path.parent}{meant_file(path.parent)}")
+        raise InputError(f"{path}: there is no folder {path.parent}{meant_file(path.parent)}")
     if path.is_dir():
-        raise BadInput(f"{path}: is a folder: name a file for the {what}")
+        raise InputError(f"{path}: is a folder: name a file for the {what}")
     return path.is_file()
 
 
 def check_page(path: Path) -> None:
-    """Raise `BadInput` if a page cannot be written to *path*, or would take the place of something else."""
+    """Raise `InputError` if a page cannot be written to *path*, or would take the place of something else."""
     if not stands_there(path, "page"):
         return
     with path.open("rb") as opened:
         begin = opened.read(len(PAGE)).lower()
     if begin and begin != PAGE:
-        raise BadInput(f"{path}: exists, and is no page: name another file")
+        raise InputError(f"{path}: exists, and is no page: name another file")
 
 
 def check_json(path: Path) -> None:
-    """Raise `BadInput` if JSON cannot be written to *path*, or would take the place of something else."""
+    """Raise `InputError` if JSON cannot be written to *path*, or would take the place of something else."""
     if not stands_there(path, "JSON"):
         return
     try:
         json.loads(path.read_bytes() or b"null")
     except (ValueError, RecursionError):
-        raise BadInput(f"{path}: exists, and is not one JSON value: name another file") from None
+        raise InputError(f"{path}: exists, and is not one JSON value: name another file") from None
 
 
 # --- a file of JSON Lines, which a run appends to, and the next run reads ---

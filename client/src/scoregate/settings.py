@@ -15,7 +15,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
-from scoregate.records import GZIP, BadInput, json_or_text, number, strict_json, toml_of
+from scoregate.errors import InputError
+from scoregate.records import GZIP, json_or_text, number, strict_json, toml_of
 from scoregate.text import meant, shown
 
 S = TypeVar("S")
@@ -27,7 +28,7 @@ METRIC = "vqascore"  # the default
 ANY_MODELS = "--allow-model-change"  # the flag
 
 
-class BadSetting(ArgumentTypeError, ValueError):
+class SettingError(ArgumentTypeError, ValueError):
     """The text of a setting cannot be used; argparse prints the message, which says what it has to be."""
 
 
@@ -40,7 +41,7 @@ class Setting:
         help: a description.
         flags: names; by default `--` and the name of the field.
         metavar: of its value.
-        parse: returns the value of a text; raises `BadSetting` or another `ValueError`.  By default that of
+        parse: returns the value of a text; raises `SettingError` or another `ValueError`.  By default that of
             the type, if it is a path.
         choices: of values; by default those of the type, if it is a literal.
         several: it may be given several times, and is a tuple.
@@ -117,25 +118,25 @@ def settings_in(kind: type[S], values: Mapping[str, Any]) -> S:
     Return the settings of these *values*, in which texts are parsed as those of the command line are.
 
     Raises:
-        BadInput: there is no such setting, a value cannot be used, or one is missing.
+        InputError: there is no such setting, a value cannot be used, or one is missing.
     """
     known = declared(cast(type, kind))
     for name in values.keys() - known.keys():
-        raise BadInput(f"{name}: no such setting{meant(name, known) or ';'} there are {', '.join(known)}")
+        raise InputError(f"{name}: no such setting{meant(name, known) or ';'} there are {', '.join(known)}")
     required = [name for name, (each, _) in known.items() if each.default is each.default_factory is MISSING]
     if missing := [name for name in required if name not in values]:
-        raise BadInput(f"{missing[0]} is missing")
+        raise InputError(f"{missing[0]} is missing")
     return kind(**{name: value_of(*known[name], value) for name, value in values.items()})
 
 
 def value_of(known: "Field[Any]", setting: Setting, value: Any) -> Any:
-    """Return the value of a setting, which may be a text.  Raises `BadInput` if it cannot be used."""
+    """Return the value of a setting, which may be a text.  Raises `InputError` if it cannot be used."""
     of, _ = get_args(known.type)
     if value is None:
         return value
     if of is bool:
         if not isinstance(value, bool):
-            raise BadInput(f"{known.name}: {value!r} is neither true nor false")
+            raise InputError(f"{known.name}: {value!r} is neither true nor false")
         return value
 
     def one(each: Any) -> Any:
@@ -155,7 +156,7 @@ def value_of(known: "Field[Any]", setting: Setting, value: Any) -> Any:
             return tuple(metric_names(values)) if setting.commas else values
         return one(value)
     except (ValueError, TypeError, AttributeError) as exc:
-        raise BadInput(f"{known.name}: {value!r}: {exc}") from None
+        raise InputError(f"{known.name}: {value!r}: {exc}") from None
 
 
 def is_named(text: str) -> bool:
@@ -178,7 +179,7 @@ def generator_paths(texts: Sequence[str]) -> dict[str, Path]:
     Return the path of each generator by its name: `NAME=PATH`, or a path that exists and names it.
 
     Raises:
-        BadInput: two have one name.
+        InputError: two have one name.
     """
     found: dict[str, Path] = {}
     for text in texts:
@@ -187,7 +188,7 @@ def generator_paths(texts: Sequence[str]) -> dict[str, Path]:
         plain = Path(path.name.removesuffix(GZIP)).stem if path.is_file() else path.resolve().name
         name = before if is_named(text) else plain
         if name in found:
-            raise BadInput(f"{found[name]} and {path} are both named {shown(name)}: name one as NAME=PATH")
+            raise InputError(f"{found[name]} and {path} are both named {shown(name)}: name one as NAME=PATH")
         found[name] = path
     return found
 
@@ -199,14 +200,14 @@ def metric_options(
     Return options of metrics, by metric, with those in *texts* of the form METRIC.OPTION=VALUE.
 
     Raises:
-        BadInput: a text has another form, or its value is a file that is not valid.
+        InputError: a text has another form, or its value is a file that is not valid.
     """
     found = {metric: dict(values) for metric, values in options.items()}
     for text in texts:
         name, equals, value = text.partition("=")
         metric, dot, option = name.rpartition(".")  # the metric may be an output: METRIC.OUTPUT
         if not (equals and dot and metric and option):
-            raise BadInput(f"--option {shown(text)}: it has the form METRIC.OPTION=VALUE")
+            raise InputError(f"--option {shown(text)}: it has the form METRIC.OPTION=VALUE")
         found.setdefault(metric, {})[option] = option_value(value)
     return found
 
@@ -218,22 +219,22 @@ def option_value(text: str) -> Any:
 
 
 def name_or_table(text: str) -> Any:
-    """Return the table in the file `@FILE.toml`, or another text itself.  Raises `BadInput`."""
+    """Return the table in the file `@FILE.toml`, or another text itself.  Raises `InputError`."""
     if not (text.startswith("@") and text.endswith(".toml")):
         return text
     table = toml_of(Path(text[1:]))
     try:
         return strict_json(json.dumps(table))
     except (TypeError, ValueError) as exc:
-        raise BadInput(f"{text[1:]}: a value is none of JSON ({exc})") from None
+        raise InputError(f"{text[1:]}: a value is none of JSON ({exc})") from None
 
 
 def metric_names(texts: Sequence[str]) -> list[str]:
-    """Return the names in texts such as `dsg,ocr`, each once.  Raises `BadInput` if these have none."""
+    """Return the names in texts such as `dsg,ocr`, each once.  Raises `InputError` if these have none."""
     names = (name.strip() for text in texts for name in text.split(","))
     found = list(dict.fromkeys(filter(None, names)))
     if texts and not found:
-        raise BadInput("-m: names no metric")
+        raise InputError("-m: names no metric")
     return found
 
 
@@ -242,9 +243,9 @@ def json_object(text: str) -> dict[str, dict[str, Any]]:
     try:
         value = strict_json(text)
     except ValueError as exc:
-        raise BadSetting(f"not JSON ({exc})") from exc
+        raise SettingError(f"not JSON ({exc})") from exc
     if not isinstance(value, dict) or not all(isinstance(entry, dict) for entry in value.values()):
-        raise BadSetting('an object of objects, such as {"vqascore": {"output": "logit"}}')
+        raise SettingError('an object of objects, such as {"vqascore": {"output": "logit"}}')
     return value
 
 
@@ -252,7 +253,7 @@ def seconds(text: str) -> float:
     """Return a time above 0."""
     value = float(text)
     if not (isfinite(value) and value > 0):
-        raise BadSetting("a time is a number of seconds above 0")
+        raise SettingError("a time is a number of seconds above 0")
     return value
 
 
@@ -260,7 +261,7 @@ def whole(text: str) -> int:
     """Return a whole number from 1."""
     value = int(text)
     if value < 1:
-        raise BadSetting("at least 1")
+        raise SettingError("at least 1")
     return value
 
 
@@ -268,7 +269,7 @@ def finite(text: str) -> float:
     """Return a number that is neither infinite nor NaN."""
     value = float(text)
     if not isfinite(value):
-        raise BadSetting("a finite number")
+        raise SettingError("a finite number")
     return value
 
 
@@ -276,7 +277,7 @@ def count(text: str) -> int:
     """Return a whole number from 0."""
     value = int(text)
     if value < 0:
-        raise BadSetting("a whole number from 0")
+        raise SettingError("a whole number from 0")
     return value
 
 
@@ -284,7 +285,7 @@ def share(text: str) -> float:
     """Return a number above 0, up to 1."""
     value = float(text)
     if not 0 < value <= 1:
-        raise BadSetting("a number above 0, up to 1")
+        raise SettingError("a number above 0, up to 1")
     return value
 
 
@@ -296,5 +297,5 @@ def ends_of_scale(text: str) -> tuple[float, float]:
     except ValueError:
         ends = 0.0, 0.0
     if not (colon and isfinite(ends[0]) and isfinite(ends[1]) and ends[0] < ends[1]):
-        raise BadSetting("a scale is two numbers, such as 1:5")
+        raise SettingError("a scale is two numbers, such as 1:5")
     return ends

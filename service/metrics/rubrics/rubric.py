@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import AfterValidator, Discriminator, Field, StringConstraints, ValidationError, model_validator
 
-from service.core.expression import FUNCTIONS, MAX_CHARACTERS, Formula, NoValue
+from service.core.expression import FUNCTIONS, MAX_CHARACTERS, Formula, NoValueError
 from service.core.fields import WHOLE, Prompt, Strict, branch, few, filled, first_fault
 from service.core.settings.tree import toml_files
 from service.core.text_files import text_of
@@ -250,7 +250,7 @@ class Rubric(Strict):
         """The least and the largest score.  Raises `ValueError` with the name of the field."""
         try:
             return self.formula.range({name: output.bounds for name, output in self.numbers.items()})
-        except NoValue as exc:
+        except NoValueError as exc:
             raise ValueError(f"score: {exc}") from None
 
     @cached_property

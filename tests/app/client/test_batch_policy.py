@@ -10,7 +10,7 @@ import pytest
 
 import scoregate
 from scoregate import runs
-from scoregate.records import BadInput
+from scoregate.errors import InputError
 from tests.support.paths import ROOT
 from tests.support.pictures import png
 from tests.support.shards import tar_of
@@ -124,13 +124,13 @@ def test_the_metrics_and_options_are_those_of_the_policy(gate):
     assert {"clipscore", "geneval", "vqascore"} == {*first["scores"], *first["errors"]}
     assert "logit" == first["options"]["vqascore"]["output"]
     assert {"vqascore": [None, None], "geneval": [0, 1]} == gate.policies()["fluent"]["ranges"]
-    with pytest.raises(BadInput, match="the options of vqascore are those of the policy fluent"):
+    with pytest.raises(InputError, match="the options of vqascore are those of the policy fluent"):
         decide(gate, "fluent", "new.jsonl", options={"vqascore": {"output": "probability"}})
 
 
 def test_a_client_has_policies_of_its_own(gate):
     """A file of them would not reach it."""
-    with pytest.raises(BadInput, match="a client has its own policies"):
+    with pytest.raises(InputError, match="a client has its own policies"):
         decide(gate, "show", policy_file="policies.toml")
 
 
@@ -140,7 +140,7 @@ def test_a_row_has_no_options_of_its_own_but_a_question_set(gate):
     Path("rows.jsonl").write_text(json.dumps(row), "utf-8")
 
     with pytest.raises(
-        BadInput, match=r"row 1: the options of vqascore are those of the policy.*: it has output"
+        InputError, match=r"row 1: the options of vqascore are those of the policy.*: it has output"
     ):
         decide(gate, "show")
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scoregate.records import BadInput, NoResult
+from scoregate.errors import InputError, NoResultError
 from scoregate.runs import cluster
 from scoregate.runs.pool import SHARD_ATTEMPTS, Place, attempt
 from scoregate.runs.results import lines_of
@@ -245,11 +245,11 @@ def test_a_node_without_the_folders_is_named(tmp_path):
     """Else each of its shards would be a row with an error."""
     place = Place(tmp_path / "none", [PROFILE], "run")
     shard = tar_of(tmp_path / "0.tar", {})
-    with pytest.raises(BadInput, match=r"has no folder .*none: run the command in a folder that all nodes"):
+    with pytest.raises(InputError, match=r"has no folder .*none: run the command in a folder that all nodes"):
         place.enter()
-    with pytest.raises(BadInput, match=r"has no .*1\.tar: data set and results"):
+    with pytest.raises(InputError, match=r"has no .*1\.tar: data set and results"):
         place.check(tmp_path / "1.tar", tmp_path)
-    with pytest.raises(BadInput, match=r"has no .*none: data set and results"):
+    with pytest.raises(InputError, match=r"has no .*none: data set and results"):
         place.check(shard, tmp_path / "none")
     place.check(shard, tmp_path)
 
@@ -274,7 +274,7 @@ def test_a_shard_that_ends_each_process_ends_the_run(tmp_path):
     begun = [attempt("run", shard, file) for _ in range(SHARD_ATTEMPTS)]
     for each in begun:
         each.__enter__()  # and the process ends
-    with pytest.raises(NoResult, match=r"0\.tar: 4 processes ended"), attempt("run", shard, file):
+    with pytest.raises(NoResultError, match=r"0\.tar: 4 processes ended"), attempt("run", shard, file):
         pass
     assert not any(tmp_path.iterdir())
 

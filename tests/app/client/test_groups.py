@@ -6,9 +6,9 @@ from statistics import fmean
 import pytest
 
 import scoregate
+from scoregate.errors import NoScoreError
 from scoregate.results import ScoregateWarning
 from scoregate.trainers import Reward, trl
-from scoregate.trainers.reward import NoScore
 from tests.support.paths import ROOT
 from tests.support.pictures import png, see_through
 
@@ -79,7 +79,7 @@ def test_a_picture_that_fails_has_no_reward_and_harms_no_other(gate):
     assert 1 == first + second
     assert "image_undecodable" == broken.code
     assert "alone in its group" in alone.detail
-    with pytest.raises(NoScore):
+    with pytest.raises(NoScoreError):
         reward(images, prompts)
     assert [first, -1, second, -1] == reward(images, prompts, fill=-1)
 
@@ -92,7 +92,7 @@ def test_a_prompt_that_is_refused_is_filled_as_its_pictures(gate):
 
     assert [first, second, 0.0, 0.0] == reward(images, prompts, fill=0.0)
     assert {"invalid"} == {each.code for each in refused}
-    with pytest.raises(NoScore, match="2 of 4"):
+    with pytest.raises(NoScoreError, match="2 of 4"):
         reward(images, prompts)
 
 

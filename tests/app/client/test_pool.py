@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from scoregate.records import BadInput, NoResult
+from scoregate.errors import InputError, NoResultError
 from scoregate.runs.batch_settings import Batch
 from scoregate.runs.pool import Pool, with_errors
 from tests.support.ray_here import RayActorError, ray_here
@@ -16,7 +16,7 @@ class Doubled:
     @with_errors
     def __call__(self, batch):
         if batch["n"] == [13]:
-            raise BadInput("13 is no number")
+            raise InputError("13 is no number")
         return {"n": [2 * n for n in batch["n"]]}
 
 
@@ -81,7 +81,7 @@ def test_a_function_runs_in_tasks_which_need_no_models(pool):
 def test_an_expected_error_of_a_call_is_raised_with_its_own_text(pool):
     """Ray would add to it."""
     made, _ = pool()
-    with pytest.raises(BadInput, match=r"^13 is no number$"):
+    with pytest.raises(InputError, match=r"^13 is no number$"):
         list(made.map(Doubled, (), [{"n": 13}]))
 
 
@@ -101,6 +101,6 @@ def test_processes_that_ray_cannot_replace_end_the_run(pool):
     made, data = pool()
     data.fault = RayActorError("the node died\nand more")
     with pytest.raises(
-        NoResult, match=r"^processes of the cluster were lost: the node died; what is finished"
+        NoResultError, match=r"^processes of the cluster were lost: the node died; what is finished"
     ):
         list(made.map(Doubled, (), ROWS))

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import scoregate.ray
+from scoregate.errors import InputError
 from scoregate.images import encoded
-from scoregate.records import BadInput
 from scoregate.runs.results import lines_of
 from tests.support.paths import ROOT
 from tests.support.pictures import png
@@ -158,7 +158,7 @@ def test_a_column_that_would_be_added_is_an_error(scorer):
 
 def test_a_metric_that_the_models_do_not_serve_is_an_error():
     """Before the first batch."""
-    with pytest.raises(BadInput, match="no metric nonsense; the service has"):
+    with pytest.raises(InputError, match="no metric nonsense; the service has"):
         scoregate.ray.Score(PROFILE, "nonsense")
 
 

@@ -19,7 +19,7 @@ from scoregate.calibration import (
     roc_auc,
     scores_of,
 )
-from scoregate.records import BadInput
+from scoregate.errors import InputError
 
 SCORES = st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.7]) | st.floats(-5, 5), min_size=1)
 SHARES = st.integers(1, 100).map(lambda percent: Fraction(percent, 100))
@@ -105,7 +105,7 @@ def test_a_threshold_is_chosen_from_a_program(tmp_path):
 
     assert ([], 0.8, 1.0) == (notes, found.threshold, found.auc)
     assert {"false_accept_rate": 0.0} == found.as_json()["wanted"]
-    with pytest.raises(BadInput, match="--threshold is that of the model whose scores --like names"):
+    with pytest.raises(InputError, match="--threshold is that of the model whose scores --like names"):
         CalibrationSettings(scores=tmp_path / "none.csv", threshold=0.5)
 
 

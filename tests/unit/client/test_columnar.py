@@ -9,7 +9,8 @@ import pytest
 
 from scoregate.columnar import MemoryLimits
 from scoregate.data.datasets import Dataset
-from scoregate.records import BadInput, arrow_batches, of_batches, parquet_batches
+from scoregate.errors import InputError
+from scoregate.records import arrow_batches, of_batches, parquet_batches
 from tests.support.pictures import png
 from tests.support.shards import pairs
 
@@ -66,7 +67,7 @@ def test_packed_bytes_of_parquet_are_not_unpacked(tmp_path):
     """The message has both sizes."""
     path = in_parquet(tmp_path / "a.parquet", pa.array([SAME] * ROWS), use_dictionary=False)
 
-    with pytest.raises(BadInput, match=r"bytes of it would take 4\d+ in memory"):
+    with pytest.raises(InputError, match=r"bytes of it would take 4\d+ in memory"):
         list(parquet_batches(path, FEW))
 
 
@@ -79,7 +80,7 @@ def test_packed_bytes_of_arrow_are_not_unpacked(tmp_path, packed, kind):
     path = in_arrow(tmp_path / "a.arrow", column, compression="zstd" if packed else None)
 
     if packed:
-        with pytest.raises(BadInput, match=r"bytes of it would take 4\d+ in memory"):
+        with pytest.raises(InputError, match=r"bytes of it would take 4\d+ in memory"):
             list(arrow_batches(path, FEW))
     else:
         assert ROWS == sum(map(len, arrow_batches(path, FEW)))

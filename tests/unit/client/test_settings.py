@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from scoregate.cli.arguments import CommandParser, add_settings, add_values, settings_of
-from scoregate.records import BadInput
+from scoregate.errors import InputError
 from scoregate.settings import Column, MetricNames, Setting, declared, settings_in
 
 
@@ -38,7 +38,7 @@ def parser():
 def test_a_field_without_a_description_is_no_setting():
     """It is a plain field of the class."""
     assert ["data", "page", "order", "label", "metrics", "options"] == list(declared(Example))
-    with pytest.raises(BadInput, match="plain: no such setting"):
+    with pytest.raises(InputError, match="plain: no such setting"):
         settings_in(Example, {"data": "a", "plain": "b"})
 
 
@@ -46,13 +46,13 @@ def test_a_text_is_parsed_by_the_type_of_its_setting():
     """A path is made of a text, also where it may be None, and a literal takes its own values alone."""
     found = settings_in(Example, {"data": "a", "page": "b", "order": "down"})
     assert Example(data=Path("a"), page=Path("b"), order="down") == found
-    with pytest.raises(BadInput, match="order: 'left': choose from up, down"):
+    with pytest.raises(InputError, match="order: 'left': choose from up, down"):
         settings_in(Example, {"data": "a", "order": "left"})
 
 
 def test_a_setting_without_a_default_is_required(capsys):
     """In a notebook and on the command line."""
-    with pytest.raises(BadInput, match="data is missing"):
+    with pytest.raises(InputError, match="data is missing"):
         settings_in(Example, {})
     with pytest.raises(SystemExit):
         parser().parse_args([])

@@ -16,7 +16,7 @@ from service.core.expression import (
     Formula,
     Interval,
     Logic,
-    NoValue,
+    NoValueError,
     Relation,
     by_end,
     interval,
@@ -303,14 +303,14 @@ def test_a_long_text_is_refused_in_linear_time(text):
 )
 def test_a_formula_without_a_finite_value_is_an_error(text, said):
     """Never 0, and never infinity, on the way to the value either."""
-    with pytest.raises(NoValue, match=f"^{re.escape(said)}|{re.escape(said)}$"):
+    with pytest.raises(NoValueError, match=f"^{re.escape(said)}|{re.escape(said)}$"):
         Formula.of(text, NAMES).value(NAMES)
 
 
 @pytest.mark.parametrize("number", [nan, inf, -inf])
 def test_a_name_that_has_no_finite_number_gives_no_value_and_no_decision(number):
     """Even where any number would do."""
-    with pytest.raises(NoValue, match="a is not a finite number"):
+    with pytest.raises(NoValueError, match="a is not a finite number"):
         Formula.of("a").value({"a": number})
     assert Condition.of("min(a, 0) <= 0").holds({"a": number}) is None
     assert Interval(-inf, inf, "is not a finite number") == interval(
@@ -355,7 +355,7 @@ def test_the_range_of_a_formula_holds_all_its_values(text, bounds):
     "text", ["x * 1e308", "mean(1e308, 1e308, x)", "(x + 1) / 1e-320", "p * 1e200 * 1e200"]
 )
 def test_a_range_that_leaves_the_finite_numbers_is_an_error(text):
-    with pytest.raises(NoValue, match="is not a finite number in some cases"):
+    with pytest.raises(NoValueError, match="is not a finite number in some cases"):
         Formula.of(text, RANGES).range(RANGES)
 
 

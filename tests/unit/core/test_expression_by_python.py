@@ -10,7 +10,7 @@ from types import MappingProxyType
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from service.core.expression import Condition, Formula, NoValue
+from service.core.expression import Condition, Formula, NoValueError
 
 LITERALS = st.sampled_from(["0", "1", "2", "0.5", "3", "1e1"])
 
@@ -144,7 +144,7 @@ def test_a_formula_is_what_python_computes_and_its_range_holds_that(text, known)
     numbers = {name: ends[0] if isinstance(ends, tuple) else ends for name, ends in known.items()}
     try:
         assert {formula.value(numbers)} == outcomes(f"value(lambda: {text})", numbers)
-    except NoValue:
+    except NoValueError:
         assert {None} == outcomes(f"value(lambda: {text})", numbers)
 
 

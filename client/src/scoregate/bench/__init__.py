@@ -19,7 +19,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import scoregate
-from scoregate.records import BadInput
+from scoregate.errors import InputError
 from scoregate.settings import settings_in
 from scoregate.text import say_outage
 
@@ -102,11 +102,11 @@ def run(name: str, *, client: scoregate.Client | None = None, **settings: Any) -
         settings: those of the benchmark's class `BENCHMARKS[name].benchmark.settings`; paths may be texts.
 
     Raises:
-        BadInput: there is no such benchmark or setting, or a file or a folder is not valid.
+        InputError: there is no such benchmark or setting, or a file or a folder is not valid.
         ScoregateError: the service failed as a whole.
     """
     if name not in BENCHMARKS:
-        raise BadInput(f"no benchmark {name}; there are {', '.join(BENCHMARKS)}")
+        raise InputError(f"no benchmark {name}; there are {', '.join(BENCHMARKS)}")
     benchmark = BENCHMARKS[name].benchmark
     own = settings_in(benchmark.settings, settings)
 

@@ -19,8 +19,9 @@ from scoregate.data.folders import image_files
 from scoregate.data.rows import Row, prompt_fault
 from scoregate.data.tiles import Grid
 from scoregate.data.tiles import tiles as tiles_of
+from scoregate.errors import InputError
 from scoregate.evaluation.tables import rows_of, text
-from scoregate.records import BadInput, json_of, kind
+from scoregate.records import json_of, kind
 from scoregate.records import number as number_in
 from scoregate.runs.results import lines_of
 
@@ -111,16 +112,16 @@ def question_set(item: BenchmarkItem) -> list[dict[str, Any]]:
     Return the questions of an item as a set of a request, each text once, without dependencies.
 
     Raises:
-        BadInput: they cannot be a set.
+        InputError: they cannot be a set.
     """
     found: dict[str, str] = {}
     for question in item.questions.values():
         if found.setdefault(question.text.strip(), question.expected) != question.expected:
-            raise BadInput(f"item {item.id}: {question.text!r} has two expected answers")
+            raise InputError(f"item {item.id}: {question.text!r} has two expected answers")
     wrong = [name for name in found if not 0 < len(name) <= MAX_CHARACTERS]
     if wrong or not 0 < len(found) <= MAX_QUESTIONS:
         why = f"a question of {len(wrong[0])} characters" if wrong else f"{len(found)} questions"
-        raise BadInput(
+        raise InputError(
             f"item {item.id}: {why}; a set has 1 to {MAX_QUESTIONS}, each of 1 to {MAX_CHARACTERS}"
         )
     return [{"id": id, "text": name, "expected": right} for id, (name, right) in enumerate(found.items(), 1)]
@@ -235,23 +236,27 @@ def in_lines(lines: Iterable[Mapping[str, Any]], items: Sequence[BenchmarkItem],
     Return the answers in results of scoring, whose columns `item` and `tile` name the picture.
 
     Raises:
-        BadInput: a line is about no item or tile, or one with a line before, or lacks the metrics' details.
+        InputError: a line is about no item or tile, or one with a line before, or lacks the metrics' details.
     """
     of_id, found = {item.id: item for item in items}, Found()
     tiles: dict[str, dict[int, Answers | None]] = defaultdict(dict)
     for line in lines:
         item, tile = (line.get("columns", {}).get(name) for name in ("item", "tile"))
         if item not in of_id or not isinstance(tile, int):
-            raise BadInput(f"results, row {line['row']}: no item {item} of the benchmark, or no column tile")
+            raise InputError(
+                f"results, row {line['row']}: no item {item} of the benchmark, or no column tile"
+            )
         if tile in tiles[item]:
-            raise BadInput(
+            raise InputError(
                 f"results, row {line['row']}: item {item} has a second result of its picture {tile}"
             )
         try:
             tiles[item][tile] = None if line["errors"] else reading.answers(of_id[item], line)
         except (KeyError, TypeError) as exc:
             metrics = " and ".join(reading.metrics)
-            raise BadInput(f"results, row {line['row']}: no details of {metrics} about item {item}") from exc
+            raise InputError(
+                f"results, row {line['row']}: no details of {metrics} about item {item}"
+            ) from exc
         models = line.get("models", {})
         found.models |= {label for name, label in models.items() if name != WRITER}
     found.images = {id: [each[tile] for tile in sorted(each)] for id, each in tiles.items()}
@@ -266,7 +271,7 @@ def in_file(path: Path, items: Sequence[BenchmarkItem], reading: Reading) -> Fou
     number or a text.
 
     Raises:
-        BadInput: a row names no item or question, or an answer has no row or two.
+        InputError: a row names no item or question, or an answer has no row or two.
     """
     table = rows_of(path)
     if "sha256" in table.records[0].values:
@@ -277,7 +282,7 @@ def in_file(path: Path, items: Sequence[BenchmarkItem], reading: Reading) -> Fou
     for name, record, answer in cells:
         place = f"{path}, row {record.number}"
         if name not in of_id:
-            raise BadInput(f"{place}, column item: the benchmark has no item {name}")
+            raise InputError(f"{place}, column item: the benchmark has no item {name}")
         tile, question = (text(record.values.get(column)) for column in ("tile", "question"))
         rows.append(QuestionEntry(place, of_id[name], tile or "", question, answer))
     return in_rows(rows, path)
@@ -308,7 +313,7 @@ def in_rows(rows: Iterable[QuestionEntry], table: Path | None = None) -> Found:
         table: that has to have a row for each question about a picture.
 
     Raises:
-        BadInput: the item has no such question, or its answer has two rows, or none in the *table*.
+        InputError: the item has no such question, or its answer has two rows, or none in the *table*.
     """
     tiles: dict[str, dict[str, dict[int, Answer | None]]] = defaultdict(lambda: defaultdict(dict))
     questions: dict[str, Mapping[int, Question]] = {}
@@ -319,7 +324,7 @@ def in_rows(rows: Iterable[QuestionEntry], table: Path | None = None) -> Found:
         free = [id for id in known if id not in answers]
         if not free:
             why = f"a second answer to question {known[0]}" if known else f"no question {row.question}"
-            raise BadInput(f"{row.place}: item {row.item.id} has {why}")
+            raise InputError(f"{row.place}: item {row.item.id} has {why}")
         answers[free[0]] = row.answer
     found = Found()
     for id, of_item in tiles.items():
@@ -327,7 +332,7 @@ def in_rows(rows: Iterable[QuestionEntry], table: Path | None = None) -> Found:
         images = [of_all(questions[id], of_item[tile]) for tile in order]
         short = [number for number, each in enumerate(images) if len(each) < len(questions[id])]
         if table and short:
-            raise BadInput(f"{table}: item {id}: an answer about its picture {short[0]} is missing")
+            raise InputError(f"{table}: item {id}: an answer about its picture {short[0]} is missing")
         found.images[id] = [given(questions[id], each) for each in images]
     return found
 
@@ -429,7 +434,7 @@ def images_of(path: Path, items: Sequence[BenchmarkItem], name: str) -> Placed |
     Return the pictures in a folder, or in a JSON object of paths by prompt; None for another file.
 
     Raises:
-        BadInput: as `images_in`, or no prompt of the object is that of an item.
+        InputError: as `images_in`, or no prompt of the object is that of an item.
     """
     if path.is_dir():
         return images_in(path, items, name)
@@ -439,7 +444,7 @@ def images_of(path: Path, items: Sequence[BenchmarkItem], name: str) -> Placed |
     known = {item.prompt: item.id for item in items}
     found = {known[prompt]: [path.parent / file] for prompt, file in content.items() if prompt in known}
     if not found:
-        raise BadInput(f"{path}: no prompt is one of the benchmark")
+        raise InputError(f"{path}: no prompt is one of the benchmark")
     return Placed(path.parent, found, len(content.keys() - known.keys()))
 
 
@@ -448,7 +453,7 @@ def images_in(folder: Path, items: Sequence[BenchmarkItem], name: str) -> Placed
     Return the pictures in *folder* by their names, and the number of others in the folders of items.
 
     Raises:
-        BadInput: two files are the same picture, or none is of an item.
+        InputError: two files are the same picture, or none is of an item.
     """
     files = {item.id: Path(item.file.replace(GENERATOR, name)) for item in items}
     known = {without_zeros(file): id for id, file in files.items()}
@@ -464,10 +469,10 @@ def images_in(folder: Path, items: Sequence[BenchmarkItem], name: str) -> Placed
             continue
         id = known[stem]
         if number in found[id]:
-            raise BadInput(f"{path} and {found[id][number]} are the same picture of item {id}")
+            raise InputError(f"{path} and {found[id][number]} are the same picture of item {id}")
         found[id][number] = path
     if not found:
-        raise BadInput(f"{folder}: no picture has the name of an item, such as {next(iter(known))}.png")
+        raise InputError(f"{folder}: no picture has the name of an item, such as {next(iter(known))}.png")
     of_item = {id: [each[key] for key in sorted(each)] for id, each in found.items()}
     return Placed(folder, of_item, others)
 

@@ -47,8 +47,9 @@ from scoregate.bench.answers import (
 )
 from scoregate.data.rows import Row
 from scoregate.data.tiles import GRID_HELP, Grid, grid_of
+from scoregate.errors import InputError
 from scoregate.evaluation.bootstrap import Drawings, Sample, compared, means, uncertainty
-from scoregate.records import BadInput, kind
+from scoregate.records import kind
 from scoregate.runs.batch import Part, scored_rows
 from scoregate.runs.batch_settings import Scoring
 from scoregate.runs.plan import plan_of
@@ -234,7 +235,7 @@ class Benchmark(Generic[Own]):
             connect: opens the service, when the first pictures have to be scored.
 
         Raises:
-            BadInput: a file or a folder is not valid, or no picture of a generator has answers.
+            InputError: a file or a folder is not valid, or no picture of a generator has answers.
         """
         settings = self.resolved(settings)
         items = self.items(settings)
@@ -244,11 +245,11 @@ class Benchmark(Generic[Own]):
 def answers_of(
     benchmark: Benchmark[Own], settings: Own, items: Sequence[BenchmarkItem], connect: Connect
 ) -> dict[str, Found]:
-    """Return the answers about each generator's pictures; those in folders are scored.  Raises `BadInput`."""
+    """Return the answers about each generator's pictures; score those in folders.  Raises `InputError`."""
     if not settings.answers:
-        raise BadInput("name a generator: NAME=PATH")
+        raise InputError("name a generator: NAME=PATH")
     if wrong := [name for name in settings.answers if Path(name).name != name]:
-        raise BadInput(f"{wrong[0]}: the name of a generator is part of the name of a file")
+        raise InputError(f"{wrong[0]}: the name of a generator is part of the name of a file")
     found: dict[str, Found] = {}
     unscored: dict[str, Placed] = {}
     for name, path in settings.answers.items():  # all are read before models are loaded
@@ -307,7 +308,7 @@ def rows_of(
 def tables_of(
     benchmark: Benchmark[Own], settings: Own, items: Sequence[BenchmarkItem], found: Mapping[str, Found]
 ) -> dict[str, Any]:
-    """Return the tables of the answers about each generator's pictures.  Raises `BadInput`."""
+    """Return the tables of the answers about each generator's pictures.  Raises `InputError`."""
     values = {name: values_of(benchmark, settings, items, each) for name, each in found.items()}
     figures = {name: figures_of(benchmark, settings, each) for name, each in values.items()}
     limits = {name: limits_of(benchmark, settings, each) for name, each in values.items()}
@@ -360,22 +361,22 @@ def values_of(
     Return the values of each item whose pictures all have answers; some of them, if the benchmark allows it.
 
     Raises:
-        BadInput: there is none, or by `--complete` not for each item; or an item has no question.
+        InputError: there is none, or by `--complete` not for each item; or an item has no question.
     """
     values: dict[str, Values] = {}
     for item in found.items or items:
         whole, partial = answered(found, item.id), benchmark.partial and not settings.complete
         enough = partial or len(whole) == len(found.images.get(item.id, ()))
         if whole and not item.questions:
-            raise BadInput(f"{benchmark.name}: item {item.id} has no question")
+            raise InputError(f"{benchmark.name}: item {item.id} has no question")
         if whole and enough and (of_item := means_of(benchmark, settings, item, whole)):
             values[item.id] = of_item
         elif settings.complete:
-            raise BadInput(f"{benchmark.name}: item {item.id} has not all answers about its pictures")
+            raise InputError(f"{benchmark.name}: item {item.id} has not all answers about its pictures")
     if not values:
         lacking = sum(each.count(None) for each in found.images.values())
         why = f" (pictures that lack one: {lacking})" if lacking else ""
-        raise BadInput(f"{benchmark.name}: no prompt has pictures with all answers{why}")
+        raise InputError(f"{benchmark.name}: no prompt has pictures with all answers{why}")
     return values
 
 

@@ -34,8 +34,8 @@ import numpy as np
 
 from scoregate.bench.answers import Answers, BenchmarkItem, Question, Reading, in_details, share, yes_no_set
 from scoregate.bench.benchmark import Benchmark, GeneratorSettings, Paper, Values
+from scoregate.errors import InputError
 from scoregate.evaluation.tables import rows_of
-from scoregate.records import BadInput
 from scoregate.settings import Setting
 
 CATEGORIES = ("color", "shape", "texture")
@@ -72,7 +72,7 @@ def items(settings: CompBenchSettings) -> list[BenchmarkItem]:
     Return the items, CATEGORY/N with N from 0, and a question for each phrase; `--prompts` needs none.
 
     Raises:
-        BadInput: there are no prompts, phrases of another one, or none without spaCy.
+        InputError: there are no prompts, phrases of another one, or none without spaCy.
     """
     prompts = prompts_in(settings.data)
     phrases: Mapping[str, Sequence[str]] = {}
@@ -95,10 +95,10 @@ def items(settings: CompBenchSettings) -> list[BenchmarkItem]:
 
 
 def prompts_in(folder: Path) -> dict[str, str]:
-    """Return the prompts of all categories by id.  Raises `BadInput` if there is no category."""
+    """Return the prompts of all categories by id.  Raises `InputError` if there is no category."""
     files = {name: folder / f"{name}_val.txt" for name in CATEGORIES}
     if not any(path.is_file() for path in files.values()):
-        raise BadInput(f"{folder}: there is no {files[CATEGORIES[0]].name}, and no other category")
+        raise InputError(f"{folder}: there is no {files[CATEGORIES[0]].name}, and no other category")
     return {
         f"{name}/{number}": prompt
         for name, path in files.items()
@@ -110,22 +110,22 @@ def prompts_in(folder: Path) -> dict[str, str]:
 
 
 def phrases_in(path: Path, prompts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return the phrases in a table, by item.  Raises `BadInput` if the benchmark has no such item."""
+    """Return the phrases in a table, by item.  Raises `InputError` if the benchmark has no such item."""
     table = rows_of(path)
     found: dict[str, list[str]] = defaultdict(list)
     for item, phrase in zip(table.names("item"), table.names("phrase"), strict=True):
         if item not in prompts:
-            raise BadInput(f"{path}: the benchmark has no item {item}")
+            raise InputError(f"{path}: the benchmark has no item {item}")
         found[item].append(phrase)
     return found
 
 
 def noun_chunks(prompts: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return spaCy's noun chunks of each prompt.  Raises `BadInput` if it is not installed."""
+    """Return spaCy's noun chunks of each prompt.  Raises `InputError` if it is not installed."""
     try:
         parsed = import_module("spacy").load(PARSER).pipe(prompts.values())
     except (ImportError, OSError) as exc:  # the package or its model may be missing
-        raise BadInput(
+        raise InputError(
             "name the phrases by --phrases FILE, or install spaCy: pip install spacy,"
             f" then python -m spacy download {PARSER} ({exc})"
         ) from None

@@ -24,7 +24,8 @@ from rapidfuzz.distance import Levenshtein
 
 from scoregate.bench.answers import TEXT, Answer, Answers, BenchmarkItem, Question
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
-from scoregate.records import BadInput, json_of
+from scoregate.errors import InputError
+from scoregate.records import json_of
 from scoregate.records import number as number_in
 
 SETS = ("CVTG", "CVTG-Style")
@@ -48,13 +49,15 @@ def items(settings: GeneratorSettings) -> list[BenchmarkItem]:
             try:
                 prompts = {str(each["index"]): str(each["prompt"]) for each in content["data_list"]}
             except (KeyError, TypeError):
-                raise BadInput(f"{path}: no list data_list with index and prompt") from None
+                raise InputError(f"{path}: no list data_list with index and prompt") from None
             for id, prompt in prompts.items():
                 place = f"{name}/{area}/{id}"
                 questions = {1: Question("text", " ".join(words(prompt))), 2: Question(CLIPSCORE)}
                 found.append(BenchmarkItem(place, prompt, place, questions, f"{name} {area}"))
     if not found:
-        raise BadInput(f"{settings.data}: there is no prompt in {SETS[0]}/{AREAS[0]}.json, nor in the others")
+        raise InputError(
+            f"{settings.data}: there is no prompt in {SETS[0]}/{AREAS[0]}.json, nor in the others"
+        )
     return found
 
 
@@ -77,11 +80,11 @@ def values(settings: GeneratorSettings, item: BenchmarkItem, images: Sequence[An
 
 
 def clipscore(item: BenchmarkItem, answer: Answer) -> float:
-    """Return the CLIPScore, which is a text in a table.  Raises `BadInput`."""
+    """Return the CLIPScore, which is a text in a table.  Raises `InputError`."""
     with suppress(ValueError):
         if isfinite(value := number_in(answer)):
             return value
-    raise BadInput(f"item {item.id}: its {CLIPSCORE} is {answer!r}, and no number")
+    raise InputError(f"item {item.id}: its {CLIPSCORE} is {answer!r}, and no number")
 
 
 def similarity(a: str, b: str) -> float:

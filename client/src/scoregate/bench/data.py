@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
-from scoregate.evaluation.arrays import BadColumn, Floats
+from scoregate.errors import ColumnError, InputError, NoColumnError
+from scoregate.evaluation.arrays import Floats
 from scoregate.evaluation.tables import LOWER, Table, rows_of, text
-from scoregate.records import BadInput, NoColumn, Record
+from scoregate.records import Record
 from scoregate.runs.plan import FIELDS, LISTS, OBJECTS
 from scoregate.settings import MetricNames, Setting
 
@@ -89,12 +90,12 @@ class MetricBenchmark(Generic[Own]):
     answers: str = ""
 
     def tables(self, settings: Own, connect: object = None) -> dict[str, Any]:
-        """Return the tables; nothing is scored.  Raises `BadInput`."""
+        """Return the tables; nothing is scored.  Raises `InputError`."""
         return self.tables_of(settings)
 
 
 def table_of(settings: JoinSettings, *keys: Key) -> Table:
-    """Return the rows of DATA, joined with all files of scores.  Raises `BadInput`."""
+    """Return the rows of DATA, joined with all files of scores.  Raises `InputError`."""
     table = rows_of(settings.data)
     for path in settings.scores:
         table = joined(table, rows_of(path), keys, by_order=settings.by_order)
@@ -106,12 +107,12 @@ def joined(data: Table, scores: Table, keys: Sequence[Key], *, by_order: bool = 
     Return the rows of *data* with the cells of *scores*, by the first key that both have, or by their order.
 
     Raises:
-        BadInput: no key is in both, a value of it is there twice, or the orders have different lengths.
+        InputError: no key is in both, a value of it is there twice, or the orders have different lengths.
     """
     cells, theirs = data.records[0].values, scores.records[0].values
     if by_order:
         if len(scores.records) != len(data.records):
-            raise BadInput(
+            raise InputError(
                 f"{scores.path}: {len(scores.records)} rows for {len(data.records)} of {data.path}"
             )
         rows = list(map(merged, data.records, scores.records))
@@ -124,25 +125,25 @@ def joined(data: Table, scores: Table, keys: Sequence[Key], *, by_order: bool = 
         values = list(zip(*map(scores.names, key.values()), strict=True))
         found = dict(zip(values, scores.records, strict=True))
         if len(found) < len(values):
-            raise BadInput(f"{place}: a value is there twice")
+            raise InputError(f"{place}: a value is there twice")
         names = list(zip(*map(data.names, key), strict=True))
         if not (used := len(found.keys() & {*names})):
-            raise BadInput(f"{place}: no value is one of {data.path}, column {', '.join(key)}")
+            raise InputError(f"{place}: no value is one of {data.path}, column {', '.join(key)}")
         pairs = zip(data.records, map(found.get, names), strict=True)
         rows = [merged(each, other, {*key.values()}) if other else each for each, other in pairs]
     else:
         known = " or ".join(" and ".join(key.values()) for key in keys)
-        raise BadInput(f"{scores.path}: no column {known} to join by; --by-order joins rows by their order")
+        raise InputError(f"{scores.path}: no column {known} to join by; --by-order joins rows by their order")
     said = f"{used} of {len(scores.records)} rows of {scores.path.name} by {how}"
     return replace(data, records=rows, joined=(*data.joined, said))
 
 
 def merged(data: Record, scores: Record, key: Collection[str] = ()) -> Record:
-    """Return a row with the cells of both.  Raises `BadInput` if they differ in a column that both have."""
+    """Return a row with the cells of both.  Raises `InputError` if they differ in a column that both have."""
     a, b = data.values, scores.values
     for name in (a.keys() & b.keys()) - {*key} - OF_LINES:
         if text(a[name]) != text(b[name]):
-            raise BadInput(
+            raise InputError(
                 f"row {data.number}, column {name}: {a[name]!r} in the data, {b[name]!r} in the scores"
             )
     errors = {**(a.get("errors") or {}), **(b.get("errors") or {})}
@@ -165,7 +166,7 @@ def metrics_of(
         more: the metrics that further settings name, by setting.
 
     Raises:
-        BadInput: a named metric is in no table, a table has none, or `--lower-is-better` or another setting
+        InputError: a named metric is in no table, a table has none, or `--lower-is-better` or another setting
             names one that is not printed, such as a misspelt one.
     """
     found: list[tuple[Table, str]] = []
@@ -178,18 +179,18 @@ def metrics_of(
             continue
         probe, before = replace(table), len(found)
         for name in [each for each in columns if each not in own | OF_LINES]:
-            with suppress(BadInput):  # a column of texts
+            with suppress(InputError):  # a column of texts
                 cells = probe.numbers(name)
                 found += [(table, name)] if (cells == cells).any() else []
         if len(found) == before:
-            raise BadInput(f"{table.path}: there is no column of scores; name a file by --scores")
+            raise InputError(f"{table.path}: there is no column of scores; name a file by --scores")
     names = list(dict.fromkeys(name for _, name in found))
     if missing := [name for name in settings.metric if name not in names]:
         files = ", ".join(map(str, settings.scores or [settings.data]))
-        raise NoColumn(files, missing[0], offered)
+        raise NoColumnError(files, missing[0], offered)
     for option, given in {"lower-is-better": settings.lower_is_better, **more}.items():
         if unknown := [name for name in given if name not in names]:
-            raise BadInput(
+            raise InputError(
                 f"--{option} {unknown[0]}: no such metric is printed; there are {', '.join(names)}"
             )
     return found
@@ -219,15 +220,15 @@ def of_each(
     has the reason.
 
     Raises:
-        BadInput: a metric that was named has none, or all are undefined.
+        InputError: a metric that was named has none, or all are undefined.
     """
     rows: list[dict[str, Any]] = []
-    faults: list[BadInput] = []
+    faults: list[InputError] = []
     for metric in metrics:
         try:
             with columns(path, metric=metric, **roles):
                 rows.append({"metric": metric, **figures(metric)})
-        except BadInput as exc:  # noqa: PERF203, a metric for each
+        except InputError as exc:  # noqa: PERF203, a metric for each
             if settings.metric:
                 raise
             faults.append(exc)
@@ -239,8 +240,8 @@ def of_each(
 
 @contextmanager
 def columns(path: Path, **roles: str) -> Iterator[None]:
-    """Raise `BadInput` with the file and the column for a `BadColumn`; *roles* are columns by its role."""
+    """Raise `InputError` with file and column for a `ColumnError`; *roles* are columns by its role."""
     try:
         yield
-    except BadColumn as exc:
-        raise BadInput(f"{path}, column {roles.get(exc.role, exc.role)}: {exc.why}") from exc
+    except ColumnError as exc:
+        raise InputError(f"{path}, column {roles.get(exc.role, exc.role)}: {exc.why}") from exc

@@ -43,8 +43,9 @@ from scoregate.bench.answers import (
     is_yes,
 )
 from scoregate.bench.benchmark import PART, Benchmark, Paper, SheetSettings, Values
+from scoregate.errors import InputError
 from scoregate.evaluation.tables import rows_of
-from scoregate.records import BadInput, Record
+from scoregate.records import Record
 from scoregate.settings import Setting
 
 DEPENDENCIES = ("released", "direct", "none")
@@ -85,7 +86,7 @@ def items(settings: DpgSettings) -> list[BenchmarkItem]:
     One whose only row is the first one that is skipped is no item with generators.
 
     Raises:
-        BadInput: a row has not the columns, or there is no question.
+        InputError: a row has not the columns, or there is no question.
     """
     table = rows_of(settings.data)
     rows = zip(table.names("item_id"), table.records, strict=True)
@@ -97,21 +98,21 @@ def items(settings: DpgSettings) -> list[BenchmarkItem]:
         if questions or not settings.answers:
             found[id] = BenchmarkItem(id, str(records[0].values.get("text") or ""), id, questions)
     if not found:
-        raise BadInput(f"{settings.data}: there is no question after the first row; --first-row uses it")
+        raise InputError(f"{settings.data}: there is no question after the first row; --first-row uses it")
     return [*found.values()]
 
 
 def question_of(path: Path, record: Record) -> tuple[int, Question]:
-    """Return the number of a row's question, and the question.  Raises `BadInput`."""
+    """Return the number of a row's question, and the question.  Raises `InputError`."""
     values, place = record.values, f"{path}, row {record.number}"
     try:
         parents = tuple(int(each) for each in str(values["dependency"]).split(","))
         id = int(values["proposition_id"])
         name, tag = str(values["question_natural_language"]), str(values["tuple"]).partition("(")[0].strip()
     except KeyError as exc:
-        raise BadInput(f"{place}: no column {exc.args[0]}") from None
+        raise InputError(f"{place}: no column {exc.args[0]}") from None
     except ValueError:
-        raise BadInput(f"{place}: proposition_id or dependency is no number") from None
+        raise InputError(f"{place}: proposition_id or dependency is no number") from None
     return id, Question(name, parents=tuple(filter(None, parents)), tag=tag)
 
 
@@ -159,7 +160,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found:
     Return the answers in the released script's `…_detail.txt`: picture, box of the tile, question and answer.
 
     Raises:
-        BadInput: a line has another form, or is about no item or question.
+        InputError: a line has another form, or is about no item or question.
     """
     of_id = {item.id: item for item in items}
     rows = list[QuestionEntry]()
@@ -168,9 +169,11 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found:
         parts = DETAIL.fullmatch(line)
         left, top, right = map(int, parts.groups()[1:4]) if parts else (0, 0, 0)
         if not parts or left >= right:
-            raise BadInput(f"{place}: not of the form picture, (left, top, right, bottom), question, answer")
+            raise InputError(
+                f"{place}: not of the form picture, (left, top, right, bottom), question, answer"
+            )
         if (item := of_id.get(Path(parts[1]).name.partition(".")[0])) is None:
-            raise BadInput(f"{place}: the benchmark has no item of the picture {parts[1]}")
+            raise InputError(f"{place}: the benchmark has no item of the picture {parts[1]}")
         texts = [each.text for each in item.questions.values() if parts[5].startswith(f"{each.text}, ")]
         question = max(texts, key=len, default=parts[5])
         side = right - left

@@ -28,8 +28,8 @@ from typing import Annotated, Any
 
 from scoregate.bench.data import MetricBenchmark, ScoreSettings, columns, metrics_of, worth
 from scoregate.bench.genai import by_skill
+from scoregate.errors import ColumnError, InputError
 from scoregate.evaluation.agreement import correlation
-from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.figures.generators import mean_by_image, votes_of
 from scoregate.evaluation.figures.raters import COLUMNS, answers_of
 from scoregate.evaluation.ordering import OrderedPair, ordering
@@ -37,7 +37,6 @@ from scoregate.evaluation.side_by_side import Majorities, choices, majorities, s
 from scoregate.evaluation.side_by_side import SideBySidePair as Compared
 from scoregate.evaluation.tables import Table, rows_of
 from scoregate.evaluation.templates import scores as template_scores
-from scoregate.records import BadInput
 from scoregate.settings import Setting, share
 
 Tested = OrderedPair | Compared
@@ -87,7 +86,7 @@ def of_templates(scores: Scores, people: Judges) -> dict[str, Any]:
         both = [place for place in scores if place in ratings]
         row["pearson"][template] = row["spearman"][template] = None
         row["pictures"][template] = len(both)
-        with suppress(BadColumn):  # all scores may be the same, for example
+        with suppress(ColumnError):  # all scores may be the same, for example
             found = correlation([scores[place] for place in both], [ratings[place] for place in both])
             row["pearson"][template], row["spearman"][template] = found.pearson, found.spearman
     return row
@@ -98,7 +97,7 @@ def accuracies(judges: Judges, votes: Majorities, tags: Tags) -> Rows:
     rows: Rows = []
     for judge, scores in judges.items():
         for tag, items in parts(tags):
-            with suppress(BadColumn):  # no comparison with a preference has both scores
+            with suppress(ColumnError):  # no comparison with a preference has both scores
                 rows.append({"judge": judge, "tag": tag, **asdict(choices(within(votes, items), scores))})
     return rows
 
@@ -125,17 +124,17 @@ def orderings(metrics: Judges, people: Judges, votes: Majorities, tags: Tags, al
 
 def ordered(scores: Scores, alpha: float) -> Sequence[Tested]:
     """Return the test of each two generators that share an item, the better by means."""
-    with suppress(BadColumn):
+    with suppress(ColumnError):
         return tested(scores, alpha)
     found: list[Any] = []
     for two in combinations(sorted({model for _, model in scores}), 2):
-        with suppress(BadColumn):  # they share no item, or all their scores are equal
+        with suppress(ColumnError):  # they share no item, or all their scores are equal
             found += tested({place: score for place, score in scores.items() if place[1] in two}, alpha)
     return found
 
 
 def tested(scores: Scores, alpha: float) -> Sequence[Tested]:
-    """Return the test of each two generators.  Raises `BadColumn` if one of them is not possible."""
+    """Return the test of each two generators.  Raises `ColumnError` if one of them is not possible."""
     names, models = [item for item, _ in scores], [model for _, model in scores]
     return ordering([*scores.values()], models, names, alpha=alpha, better="means").pairs
 
@@ -202,11 +201,11 @@ def tables(settings: Gecko2kSettings) -> dict[str, Any]:
     votes = majorities_of(settings.votes) if settings.votes else {}
     metrics, shown, turned = scored(settings)
     if not (people or votes):
-        raise BadInput("no ratings to compare with: name a file by --answers or --votes")
+        raise InputError("no ratings to compare with: name a file by --answers or --votes")
     judges = people | metrics
     asked = {item for scores in judges.values() for item, _ in scores} | {item for item, _, _ in votes}
     if unknown := asked - tags.keys():
-        raise BadInput(f"{settings.data}: there is no prompt {min(unknown)}")
+        raise InputError(f"{settings.data}: there is no prompt {min(unknown)}")
     found = {
         "metrics": correlations(metrics, people, tags),
         "sxs": accuracies(judges, votes, tags),
@@ -227,7 +226,7 @@ def tags_of(path: Path, reliable: float | None) -> Tags:
     found: dict[str, Sequence[str]] = {}
     for item, kind, source, keep in rows:
         if item in found:
-            raise BadInput(f"{path}: prompt {item} is there twice")
+            raise InputError(f"{path}: prompt {item} is there twice")
         skill = [source.partition(":")[0]] if kind == SYNTHETIC else []
         found[item] = [kind, *skill] if keep == 1 else []
     return found
@@ -255,7 +254,7 @@ def people_of(path: Path) -> Iterator[tuple[str, Scores]]:
         with columns(path):
             yield from template_scores(answers_of(table, names)).items()
     elif not (found := [*filter(table.has, TEMPLATES)]):
-        raise BadInput(f"{path}: no column template, and none of {', '.join(TEMPLATES)}")
+        raise InputError(f"{path}: no column template, and none of {', '.join(TEMPLATES)}")
     else:
         yield from ((name, mean_by_image(image_keys(table), table.numbers(name))) for name in found)
 

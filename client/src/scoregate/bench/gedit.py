@@ -29,8 +29,8 @@ from typing import Annotated
 from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
 from scoregate.bench.grades import EditSettings, graded, grades_from, image_in, questions_of, rubric_name
+from scoregate.errors import InputError
 from scoregate.evaluation.tables import rows_of
-from scoregate.records import BadInput
 from scoregate.settings import Setting
 
 FOLDER = "fullset"  # the authors' folder of pictures has this name
@@ -51,7 +51,7 @@ class GEditSettings(EditSettings):
 
 
 def items(settings: GEditSettings) -> list[BenchmarkItem]:
-    """Return the items TASK/LANGUAGE/KEY of one language.  Raises `BadInput`."""
+    """Return the items TASK/LANGUAGE/KEY of one language.  Raises `InputError`."""
     table = rows_of(settings.data)
     columns = [table.names(name) for name in ("task_type", "instruction_language", "key", "instruction")]
     common = table.each("Intersection_exist", is_true) if settings.intersection else [True] * len(columns[0])
@@ -61,7 +61,7 @@ def items(settings: GEditSettings) -> list[BenchmarkItem]:
             continue
         id = f"{task}/{language}/{key}"
         if id in found:
-            raise BadInput(f"{settings.data}: two edits are {id}")
+            raise InputError(f"{settings.data}: two edits are {id}")
         found[id] = BenchmarkItem(
             id,
             text,
@@ -72,7 +72,7 @@ def items(settings: GEditSettings) -> list[BenchmarkItem]:
             options=graded(settings),
         )
     if not found:
-        raise BadInput(f"{settings.data}: no edit has the language {settings.language}")
+        raise InputError(f"{settings.data}: no edit has the language {settings.language}")
     return [*found.values()]
 
 
@@ -108,7 +108,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     Return the scores in the authors' combined CSV, which has the smaller grade of each two.
 
     Raises:
-        BadInput: a score is none from 0 to 10, or an edit is there twice.
+        InputError: a score is none from 0 to 10, or an edit is there twice.
     """
     if not (table := rows_of(path)).has("sementics_score"):
         return None

@@ -34,12 +34,13 @@ from scoregate.bench.data import (
     of_each,
     worth,
 )
+from scoregate.errors import InputError
 from scoregate.evaluation.agreement import BestOf, best_of, correlation
 from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.outcome import OnScale
 from scoregate.evaluation.pair_accuracy import pair_accuracy
 from scoregate.evaluation.tables import Table, rows_of, text, values
-from scoregate.records import BadInput, Record, cell_number, json_cell, json_of, kind
+from scoregate.records import Record, cell_number, json_cell, json_of, kind
 from scoregate.settings import Setting
 
 KEYS = ({"item": "item", "model": "model"}, {"item": "id", "model": "model"}, {"image": "image"})
@@ -66,7 +67,7 @@ def tables(settings: GenAiSettings) -> dict[str, Any]:
     for path in settings.scores:
         table = joined(table, without_zeros(rows_of(path)), KEYS, by_order=settings.by_order)
     if differing := [name for name in settings.metric if name in facts.get("left_out", ())]:
-        raise BadInput(f"{table.path}, column {differing[0]}: the rows of a picture have several values")
+        raise InputError(f"{table.path}, column {differing[0]}: the rows of a picture have several values")
     metrics = [name for _, name in metrics_of(settings, [table], OWN)]
     human, models, items = table.numbers("human"), table.names("model"), table.names("item")
     tags = skills_of(settings.skills, table)
@@ -108,14 +109,14 @@ def rated(path: Path) -> Table:
     for name, entry in entries:
         models = entry.get("models") if isinstance(entry, Mapping) else None
         if not isinstance(models, Mapping):
-            raise BadInput(f"{path}, prompt {name}: there is no object `models` with its generators")
+            raise InputError(f"{path}, prompt {name}: there is no object `models` with its generators")
         for model, cell in models.items():
             scores = dict(cell) if isinstance(cell, Mapping) else {"human": cell}
             scores = {key: value for key, value in scores.items() if not key.endswith("_rank")}
             item = str(entry.get("id", name))
             rows.append({"item": item, "prompt": entry.get("prompt"), "model": model, **scores})
     if not rows:
-        raise BadInput(f"{path}: there is no prompt")
+        raise InputError(f"{path}: there is no prompt")
     return Table(path, [Record(number, row) for number, row in enumerate(rows, 1)])
 
 
@@ -154,7 +155,7 @@ def image_rows(table: Table, scale: Scale | None) -> tuple[Table, dict[str, Any]
 
 
 def ratings_of(table: Table, key: Sequence[str], record: Record) -> list[float]:
-    """Return the ratings in a row: a number, a list of them, in CSV as JSON, or none.  Raises `BadInput`."""
+    """Return the ratings in a row: a number, a list, in CSV as JSON, or none.  Raises `InputError`."""
     cell = json_cell(record.values.get("human"))
     several = isinstance(cell, list)
     try:
@@ -163,7 +164,7 @@ def ratings_of(table: Table, key: Sequence[str], record: Record) -> list[float]:
         found = []
     if not found or (several and any(each != each for each in found)):
         place = f"{table.path}, row {record.number}, column human, item {key[0]}, model {key[1]}"
-        raise BadInput(f"{place}: {cell!r} are no ratings")
+        raise InputError(f"{place}: {cell!r} are no ratings")
     return [each for each in found if each == each]
 
 
@@ -197,7 +198,7 @@ def skills_of(path: Path | None, table: Table) -> list[list[str]]:
     if path is not None:
         content = json_of(path)
         if not (isinstance(content, Mapping) and all(isinstance(each, list) for each in content.values())):
-            raise BadInput(f"{path}: not an object with a list of prompts for each skill")
+            raise InputError(f"{path}: not an object with a list of prompts for each skill")
         items = table.names("item")
         of_prompt = numbered if all(item == numbered(item) for item in items) else str
         listed: dict[str, list[str]] = defaultdict(list)

@@ -24,12 +24,12 @@ from typing import Annotated, Any
 import numpy as np
 
 from scoregate.bench.data import MetricBenchmark, columns
+from scoregate.errors import InputError
 from scoregate.evaluation.bootstrap import Bootstrap, compared, uncertainty
 from scoregate.evaluation.figures.generators import described, mapping
 from scoregate.evaluation.figures.generators import once_each as once
 from scoregate.evaluation.geneval import TASKS, agreed, by_prompt, geneval, sample_of, tuned
 from scoregate.evaluation.tables import Table, rows_of
-from scoregate.records import BadInput
 from scoregate.settings import Column, Setting
 
 RESULTS = "results.jsonl"  # a generator's folder has it
@@ -62,7 +62,7 @@ class GenEvalBenchmarkSettings(Bootstrap):
 def tables(settings: GenEvalBenchmarkSettings) -> dict[str, Any]:
     """Return generators by task, failures by kind, the agreement with people, and generators' differences."""
     if settings.clipscore and not settings.human:
-        raise BadInput("--clipscore is compared with people's verdicts, so it needs --human")
+        raise InputError("--clipscore is compared with people's verdicts, so it needs --human")
     found = {name: table_of(path) for name, path in settings.answers.items()}
     rows = {name: verdicts(table, reasons(table)) for name, table in found.items()}
     of_prompts = {name: by_prompt(*each[:3]) for name, each in rows.items()}
@@ -82,7 +82,7 @@ def tables(settings: GenEvalBenchmarkSettings) -> dict[str, Any]:
 def clusters(
     settings: GenEvalBenchmarkSettings, tables: dict[str, Table]
 ) -> dict[tuple[str, str], str] | None:
-    """Return what `--cluster` names for each task and prompt.  Raises `BadInput` if it divides one."""
+    """Return what `--cluster` names for each task and prompt.  Raises `InputError` if it divides one."""
     if settings.cluster is None:
         return None
     found: dict[tuple[str, str], str] = {}
@@ -90,18 +90,18 @@ def clusters(
         tags, prompts, _, cells = verdicts(table, table.texts(settings.cluster))
         for place, cell in zip(zip(tags, prompts, strict=True), cells, strict=True):
             if found.setdefault(place, cell) != cell:
-                raise BadInput(
+                raise InputError(
                     f"{table.path}, column {settings.cluster}: prompt {place[1]} has several of its values"
                 )
     return found
 
 
 def table_of(path: Path) -> Table:
-    """Return a generator's verdicts.  Raises `BadInput` for a folder of pictures without any."""
+    """Return a generator's verdicts.  Raises `InputError` for a folder of pictures without any."""
     file = path / RESULTS if path.is_dir() else path
     if path.is_dir() and not file.exists():
         command = f"scoregate batch {path} -o {file} -m geneval --explain"
-        raise BadInput(f"{path}: there is no {RESULTS}; score its pictures with `{command}`")
+        raise InputError(f"{path}: there is no {RESULTS}; score its pictures with `{command}`")
     table = rows_of(file)
     described(table)
     once(table)

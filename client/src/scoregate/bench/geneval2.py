@@ -22,14 +22,15 @@ from statistics import fmean
 
 from scoregate.bench.answers import PROBABILITY, Answers, BenchmarkItem, Found, Question, share
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
+from scoregate.errors import InputError
 from scoregate.evaluation.tables import rows_of
-from scoregate.records import BadInput, json_of
+from scoregate.records import json_of
 
 ARITHMETIC, GEOMETRIC = "arithmetic", "geometric"  # Soft-TIFA AM and GM
 
 
 def items(settings: GeneratorSettings) -> list[BenchmarkItem]:
-    """Return the items, named by their places from 0, in groups by number of atoms.  Raises `BadInput`."""
+    """Return the items, named by their places from 0, in groups by number of atoms.  Raises `InputError`."""
     found = []
     for place, record in enumerate(rows_of(settings.data).records):
         values = record.values
@@ -41,7 +42,7 @@ def items(settings: GeneratorSettings) -> list[BenchmarkItem]:
             atoms = int(values["atom_count"])
         except (KeyError, TypeError, ValueError) as exc:
             why = f"prompt, vqa_list, skills or atom_count are not those of GenEval 2 ({exc})"
-            raise BadInput(f"{settings.data}, line {record.number}: {why}") from None
+            raise InputError(f"{settings.data}, line {record.number}: {why}") from None
         name = str(place)
         numbered = dict(enumerate(questions, 1))
         found.append(BenchmarkItem(name, str(values.get("prompt") or ""), name, numbered, str(atoms)))
@@ -71,19 +72,19 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     Return the probabilities in the authors' list of lists, one for each prompt in the order of the data.
 
     Raises:
-        BadInput: a list has another length, or a value is no probability.
+        InputError: a list has another length, or a value is no probability.
     """
     lists = json_of(path)
     if not isinstance(lists, list):
         return None
     if len(lists) != len(items):
-        raise BadInput(f"{path}: not a list for each of the {len(items)} prompts")
+        raise InputError(f"{path}: not a list for each of the {len(items)} prompts")
     found = Found()
     for item, scores in zip(items, lists, strict=True):
         try:
             own = dict(zip(item.questions, map(share, scores), strict=True))
         except (TypeError, ValueError) as exc:
-            raise BadInput(f"{path}: item {item.id}: {exc}") from None
+            raise InputError(f"{path}: item {item.id}: {exc}") from None
         found.images[item.id] = [own]
     return found
 

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 
 from scoregate.bench.answers import Answers, BenchmarkItem, Question, Reading
 from scoregate.bench.benchmark import GeneratorSettings
-from scoregate.records import BadInput
+from scoregate.errors import InputError
 from scoregate.records import number as number_in
 from scoregate.settings import Setting
 
@@ -64,19 +64,19 @@ def graded(settings: JudgeSettings, group: str = "", **data: str) -> dict[str, A
     Return the options of an item: the rubric, in whose name `{type}` is the *group*, and its data.
 
     Raises:
-        BadInput: an option of the metric names another rubric.
+        InputError: an option of the metric names another rubric.
     """
     if "rubric" in settings.options.get(JUDGE, {}):
-        raise BadInput("--option judge.rubric: name the rubric by --rubric")
+        raise InputError("--option judge.rubric: name the rubric by --rubric")
     rubric = settings.rubric.replace("{type}", group)
     return {JUDGE: {"rubric": rubric} | ({"data": data} if data else {})}
 
 
 def image_in(folder: Path | None, name: str) -> Path:
-    """Return the path of a picture below *folder*, if there is one.  Raises `BadInput` for another path."""
+    """Return the path of a picture below *folder*, if there is one.  Raises `InputError` for another path."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
-        raise BadInput(f"{name!r} is no path below the folder of the pictures")
+        raise InputError(f"{name!r} is no path below the folder of the pictures")
     return folder.absolute() / path if folder else Path(path)
 
 
@@ -94,6 +94,6 @@ def grades_from(low: float, high: float) -> Reading:
         try:
             return {id: grade(outputs[question.text]["value"]) for id, question in item.questions.items()}
         except ValueError as exc:
-            raise BadInput(f"item {item.id}, rubric {line['details'][JUDGE]['rubric']}: {exc}") from None
+            raise InputError(f"item {item.id}, rubric {line['details'][JUDGE]['rubric']}: {exc}") from None
 
     return Reading((JUDGE,), lambda item: item.options, answers, grade)

@@ -26,7 +26,8 @@ from typing import Annotated
 from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
 from scoregate.bench.grades import EditSettings, graded, grades_from, image_in, questions_of, rubric_name
-from scoregate.records import BadInput, json_of
+from scoregate.errors import InputError
+from scoregate.records import json_of
 from scoregate.settings import Setting
 
 GRADES = ("compliance", "appearance", "detail")
@@ -78,17 +79,17 @@ class ImgEditSettings(EditSettings):
 
 
 def items(settings: ImgEditSettings) -> list[BenchmarkItem]:
-    """Return the items.  Raises `BadInput`."""
+    """Return the items.  Raises `InputError`."""
     content = json_of(settings.data)
     if not (isinstance(content, Mapping) and content):
-        raise BadInput(f"{settings.data}: not an object of edits")
+        raise InputError(f"{settings.data}: not an object of edits")
     found = []
     for key, edit in content.items():
         try:
             image_id, prompt, group = (str(edit[name]) for name in ("id", "prompt", "edit_type"))
             data = dict(zip(GRADES, POINTS[group], strict=True))
         except (KeyError, TypeError) as exc:
-            raise BadInput(
+            raise InputError(
                 f"{settings.data}, edit {key}: no id, prompt and known edit_type ({exc})"
             ) from None
         found.append(

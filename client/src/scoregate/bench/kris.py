@@ -30,7 +30,8 @@ from typing import Annotated, Any
 from scoregate.bench.answers import FOLDER_KIND, Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import PART, Benchmark, Paper, Values
 from scoregate.bench.grades import JudgeSettings, graded, grades_from, image_in, questions_of, rubric_name
-from scoregate.records import BadInput, json_of
+from scoregate.errors import InputError
+from scoregate.records import json_of
 
 # Each output has a short name in the tables.
 SHORT_NAMES = {"consistency": "VC", "quality": "VQ", "instruction": "IF", "knowledge": "KP"}
@@ -66,25 +67,25 @@ class KrisSettings(JudgeSettings):
 
 
 def items(settings: KrisSettings) -> list[BenchmarkItem]:
-    """Return the items CATEGORY/ID.  Raises `BadInput`."""
+    """Return the items CATEGORY/ID.  Raises `InputError`."""
     found = []
     for category in sorted(DIMENSION_OF):
         file = settings.data / category / "annotation.json"
         edits = json_of(file) if file.is_file() else {}
         if not isinstance(edits, Mapping):
-            raise BadInput(f"{file}: not an object of edits")
+            raise InputError(f"{file}: not an object of edits")
         found += [item_of(settings, category, id, edit) for id, edit in edits.items()]
     if not found:
-        raise BadInput(f"{settings.data}: there is no file CATEGORY/annotation.json")
+        raise InputError(f"{settings.data}: there is no file CATEGORY/annotation.json")
     return found
 
 
 def item_of(settings: KrisSettings, category: str, id: str, edit: Mapping[str, Any]) -> BenchmarkItem:
-    """Return an item with the grades of its dimension, and its pictures.  Raises `BadInput`."""
+    """Return an item with the grades of its dimension, and its pictures.  Raises `InputError`."""
     dimension = DIMENSION_OF[category]
     outputs = [name for name in SHORT_NAMES if name != "knowledge" or dimension in WITH_KNOWLEDGE]
     if missing := {"ori_img", "gt_img", "ins_en", "explain_en"} - {*edit}:
-        raise BadInput(f"{settings.data}/{category}, edit {id}: there is no {min(missing)}")
+        raise InputError(f"{settings.data}/{category}, edit {id}: there is no {min(missing)}")
     given, data = edit["ori_img"], dict[str, str]()
     series = given if isinstance(given, list) else []
     kind = "series" if series else "view" if category == WITH_ANSWER else "edit"
@@ -123,7 +124,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     An edit without all of its grades is without answers.
 
     Raises:
-        BadInput: a file has another form, or a grade is none.
+        InputError: a file has another form, or a grade is none.
     """
     rows, without, files = list[QuestionEntry](), list[str](), dict[str, Mapping[str, Any]]()
     for item in items:
@@ -141,7 +142,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
                 continue
             grades = {name: KRIS.reading.parse(cell) for name, cell in cells.items()}
         except (AttributeError, TypeError, ValueError) as exc:
-            raise BadInput(f"{file}, edit {id}: not of the form of KRIS-Bench ({exc})") from None
+            raise InputError(f"{file}, edit {id}: not of the form of KRIS-Bench ({exc})") from None
         rows += [
             QuestionEntry(f"{file}, edit {id}", item, "", str(name), grade) for name, grade in grades.items()
         ]

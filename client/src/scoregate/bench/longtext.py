@@ -30,8 +30,8 @@ from scoregate.bench.answers import (
 )
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
 from scoregate.bench.texts import REMARKS, is_chinese, matches, plain, without_remarks
+from scoregate.errors import InputError
 from scoregate.evaluation.tables import rows_of
-from scoregate.records import BadInput
 from scoregate.settings import Setting
 
 WORDS, CHARACTERS = "words", "characters"
@@ -52,14 +52,14 @@ def items(settings: LongTextSettings) -> list[BenchmarkItem]:
     Return the items; the expected answer is the whole text, and the tag what is compared in all of them.
 
     Raises:
-        BadInput: an item has no list of texts.
+        InputError: an item has no list of texts.
     """
     table = rows_of(settings.data)
     found = []
     for id, record in zip(table.names("prompt_id"), table.records, strict=True):
         texts = record.values.get("text")
         if not (isinstance(texts, list) and texts and all(isinstance(each, str) for each in texts)):
-            raise BadInput(f"{settings.data}, row {record.number}, column text: not a list of texts")
+            raise InputError(f"{settings.data}, row {record.number}, column text: not a list of texts")
         wanted = {1: Question("", " ".join(texts), tag=WORDS)}
         group, prompt = str(record.values.get("category") or ""), str(record.values.get("prompt") or "")
         found.append(BenchmarkItem(id, prompt, id.zfill(4), wanted, group, number="1"))
@@ -90,7 +90,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     for record, image in zip(table.records, table.names("image"), strict=True):
         place, parts = f"{path}, row {record.number}", NAME.fullmatch(Path(image).name)
         if not parts or parts[1] not in of_id:
-            raise BadInput(f"{place}, column image: the benchmark has no item of {image}")
+            raise InputError(f"{place}, column image: the benchmark has no item of {image}")
         read = read_text(record.values.get("ocr_results"))
         rows.append(QuestionEntry(place, of_id[parts[1]], parts[2] or "", None, read))
     return in_rows(rows)

@@ -23,8 +23,9 @@ from typing import Annotated, Any
 
 from scoregate.bench.answers import GENERATOR, YES_NO, Answers, BenchmarkItem, Question, is_yes
 from scoregate.bench.benchmark import PART, Benchmark, Paper, SheetSettings, Values
+from scoregate.errors import InputError
 from scoregate.evaluation.tables import first_of, rows_of
-from scoregate.records import BadInput, json_cell, json_of
+from scoregate.records import json_cell, json_of
 from scoregate.settings import Setting
 
 CLASSES = {"Anime_Stylization": "anime", "Portrait": "human", "General_Object": "object"}
@@ -46,7 +47,7 @@ class OneIgSettings(SheetSettings):
 
 
 def items(settings: OneIgSettings) -> list[BenchmarkItem]:
-    """Return the items of the classes, each with its questions.  Raises `BadInput` if one has none."""
+    """Return the items of the classes, each with its questions.  Raises `InputError` if one has none."""
     table = rows_of(settings.data)
     column = first_of(table, *SUFFIXES)
     classes = CLASSES | (MULTILINGUALISM if settings.multilingualism else {})
@@ -61,14 +62,14 @@ def items(settings: OneIgSettings) -> list[BenchmarkItem]:
         content = json_of(path)
         for id, prompt in prompts.items():
             if not isinstance(content, Mapping) or id not in content:
-                raise BadInput(f"{path}: there are no questions about item {id}")
+                raise InputError(f"{path}: there are no questions about item {id}")
             questions = questions_of(content[id], f"{path}, item {id}")
             found.append(BenchmarkItem(f"{name}/{id}", prompt, f"{name}/{GENERATOR}/{id}", questions, name))
     return found
 
 
 def questions_of(entry: Any, place: str) -> dict[int, Question]:
-    """Return the questions of an entry, in which both objects may be texts of JSON.  Raises `BadInput`."""
+    """Return the questions of an entry, in which both objects may be texts of JSON.  Raises `InputError`."""
     try:
         texts, parents = (json_cell(entry[name]) for name in ("question", "dependency"))
         return {
@@ -78,7 +79,7 @@ def questions_of(entry: Any, place: str) -> dict[int, Question]:
             for id, text in texts.items()
         }
     except (AttributeError, KeyError, TypeError, ValueError) as exc:
-        raise BadInput(f"{place}: question and dependency are no objects by number ({exc})") from None
+        raise InputError(f"{place}: question and dependency are no objects by number ({exc})") from None
 
 
 def values(settings: OneIgSettings, item: BenchmarkItem, images: Sequence[Answers]) -> Values:

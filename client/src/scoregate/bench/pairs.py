@@ -10,11 +10,10 @@ from statistics import fmean
 from typing import Annotated, Any
 
 from scoregate.bench.data import ScoreSettings, columns, mark, metrics_of, worth
-from scoregate.evaluation.arrays import BadColumn
+from scoregate.errors import ColumnError, InputError
 from scoregate.evaluation.bootstrap import Bootstrap, Sample, compared, uncertainty
 from scoregate.evaluation.tables import Table, rows_of, text
 from scoregate.evaluation.winoground import CHANCE, choices, sample_of
-from scoregate.records import BadInput
 from scoregate.settings import Setting
 
 Tags = Mapping[str, Sequence[str]]  # tags of an item
@@ -60,14 +59,14 @@ def pair_tables(
         tags, contents: of all items.
 
     Raises:
-        BadInput: two files have a metric of the same name, or as `metrics_of` and `right_choices`.
+        InputError: two files have a metric of the same name, or as `metrics_of` and `right_choices`.
     """
     found: dict[str, Right] = {}
     turned: dict[str, dict[str, bool]] = {}
     for table, metric in metrics_of(settings, map(rows_of, settings.scores), OWN):
         name = table.path.name.partition(".")[0] if metric == UNNAMED_COLUMN else metric
         if name in found:
-            raise BadInput(f"{table.path}: another file has a metric {name}, too")
+            raise InputError(f"{table.path}: another file has a metric {name}, too")
         with columns(table.path, metric=metric, image="picture"):
             places = placed(table)
             check(table, places, contents)
@@ -99,7 +98,7 @@ def placed(table: Table) -> Places:
     for label in table.names("label"):
         parts = LABEL.fullmatch(label)
         if not parts:
-            raise BadInput(f"{table.path}, column label: {label!r} is not of the form ITEM_c0_i1")
+            raise InputError(f"{table.path}, column label: {label!r} is not of the form ITEM_c0_i1")
         found.append((parts[1], parts[2], parts[3]))
     return found
 
@@ -111,7 +110,7 @@ def check(table: Table, places: Places, contents: Contents) -> None:
     Without a column `id` their items may be rows of a data set, which are no items of the benchmark.
 
     Raises:
-        BadColumn: they differ, or without an `id` nothing can be compared.
+        ColumnError: they differ, or without an `id` nothing can be compared.
     """
     for record, (item, caption, image) in zip(table.records, places, strict=True):
         values = record.values
@@ -119,7 +118,7 @@ def check(table: Table, places: Places, contents: Contents) -> None:
             continue
         own = text(values.get("id"))
         if own not in (None, item):
-            raise BadColumn("item", f"row {record.number}: item {item} has the id {own}")
+            raise ColumnError("item", f"row {record.number}: item {item} has the id {own}")
         known, wrong = contents.get(item, {}), list[str]()
         if (name := f"caption {caption}") in known and known[name].strip() != str(values["prompt"]).strip():
             wrong.append(name)
@@ -127,16 +126,16 @@ def check(table: Table, places: Places, contents: Contents) -> None:
             wrong += [name] if PurePath(known[name]).stem != PurePath(str(values["image"])).stem else []
         if wrong or (own is None and not known):
             why = f"the benchmark has another {wrong[0]}" if wrong else "nothing says which item this is"
-            raise BadColumn("item", f"row {record.number}, item {item}: {why}; number the items in `id`")
+            raise ColumnError("item", f"row {record.number}, item {item}: {why}; number the items in `id`")
 
 
 def right_choices(scores: Any, places: Places, tags: Tags) -> Right:
-    """Return the right choices of each complete item.  Raises `BadColumn`."""
+    """Return the right choices of each complete item.  Raises `ColumnError`."""
     if unknown := [item for item, _, _ in places if item not in tags]:
-        raise BadColumn("item", f"the benchmark has no item {unknown[0]}")
+        raise ColumnError("item", f"the benchmark has no item {unknown[0]}")
     rows = [(score, *place) for score, place in zip(scores, places, strict=True) if score == score]
     if not rows:
-        raise BadColumn("metric", "no row has a value")
+        raise ColumnError("metric", "no row has a value")
     return choices(*map(list, zip(*rows, strict=True)))
 
 

@@ -25,8 +25,9 @@ from scoregate.bench.data import (
     table_of,
     worth,
 )
+from scoregate.errors import ColumnError
 from scoregate.evaluation.agreement import auroc
-from scoregate.evaluation.arrays import BadColumn, Floats
+from scoregate.evaluation.arrays import Floats
 from scoregate.evaluation.tables import first_of
 
 KEYS = ({"image": "image", "text": "text"}, {"image": "image", "text": "prompt"})
@@ -65,14 +66,14 @@ def tables(settings: JoinSettings) -> dict[str, Any]:
 
 def by_source(
     score: Floats, label: Floats, source: Sequence[str], names: Iterable[str]
-) -> tuple[dict[str, float], dict[str, BadColumn]]:
+) -> tuple[dict[str, float], dict[str, ColumnError]]:
     """Return the AUROC of each source, and why others have none, such as that all labels are the same."""
-    found, faults = dict[str, float](), dict[str, BadColumn]()
+    found, faults = dict[str, float](), dict[str, ColumnError]()
     for name in names:
         chosen = [place for place, each in enumerate(source) if each == name]
         try:
             found[name] = auroc(score[chosen], label[chosen]).auroc
-        except BadColumn as exc:
+        except ColumnError as exc:
             faults[name] = exc
     return found, faults
 

@@ -34,10 +34,10 @@ from typing import Annotated, Any
 from scoregate.bench import BENCHMARKS, GENERATORS
 from scoregate.bench.benchmark import Benchmark, Connect, GeneratorSettings
 from scoregate.bench.suite_page import latex_of, page, worst
-from scoregate.errors import ScoregateError
+from scoregate.errors import InputError, NoResultError, ServiceConnectionError, ServiceTimeoutError
 from scoregate.evaluation.bootstrap import Drawings
 from scoregate.formats import NO_VALUE, cell
-from scoregate.records import BadInput, NoResult, json_of, toml_of
+from scoregate.records import json_of, toml_of
 from scoregate.results import is_number
 from scoregate.runs.batch_settings import Scoring
 from scoregate.runs.manifest import digest_of, is_text, used
@@ -88,23 +88,25 @@ def paths_of(settings: GeneratorSettings) -> dict[str, Path]:
 
 
 def suite_in(path: Path) -> Content:
-    """Return the entries of a suite's file.  Raises `BadInput` if it is no TOML with a table for each."""
+    """Return the entries of a suite's file.  Raises `InputError` if it is no TOML with a table for each."""
     return checked(toml_of(path), str(path))
 
 
 def checked(content: Any, place: str) -> Content:
-    """Return *content* if it is a suite.  Raises `BadInput` with *place* and the entry."""
+    """Return *content* if it is a suite.  Raises `InputError` with *place* and the entry."""
     if not isinstance(content, dict) or not content:
-        raise BadInput(f"{place}: no table of a benchmark, such as [dpg]")
+        raise InputError(f"{place}: no table of a benchmark, such as [dpg]")
     for name, entry in content.items():
         if not isinstance(entry, dict):
-            raise BadInput(f"{place}: {name} is no table; one of a benchmark is [{name}]")
+            raise InputError(f"{place}: {name} is no table; one of a benchmark is [{name}]")
         if Path(name).name != name or name.startswith("."):
-            raise BadInput(f"{place}: [{name}] is no name of a folder")
+            raise InputError(f"{place}: [{name}] is no name of a folder")
         if str(benchmark := entry.get("benchmark", name)) not in GENERATORS:
-            raise BadInput(f"{place}: [{name}]: no benchmark {benchmark}; there are {', '.join(GENERATORS)}")
+            raise InputError(
+                f"{place}: [{name}]: no benchmark {benchmark}; there are {', '.join(GENERATORS)}"
+            )
         if not isinstance(entry.get("data"), str):
-            raise BadInput(f"{place}: [{name}]: data is not the path of the benchmark's data")
+            raise InputError(f"{place}: [{name}]: data is not the path of the benchmark's data")
     return content
 
 
@@ -118,7 +120,7 @@ def entries_of(content: Content, place: str, base: Path, common: Mapping[str, An
         common: settings of all benchmarks.
 
     Raises:
-        BadInput: a benchmark has no such setting, or it cannot have such a value.
+        InputError: a benchmark has no such setting, or it cannot have such a value.
     """
     found = []
     for name, entry in content.items():
@@ -126,8 +128,8 @@ def entries_of(content: Content, place: str, base: Path, common: Mapping[str, An
         assert isinstance(declared, Benchmark)  # `checked` has let in benchmarks of generators only
         try:
             own = settings_in(declared.settings, {**given_in(entry), **common})
-        except (BadInput, ValueError) as exc:
-            raise BadInput(f"{place}: [{name}]: {exc}") from exc
+        except (InputError, ValueError) as exc:
+            raise InputError(f"{place}: [{name}]: {exc}") from exc
         absolute = {setting: base.resolve() / path for setting, path in paths_of(own).items()}
         found.append(SuiteEntry(name, declared, replace(own, **absolute)))
     return found
@@ -140,12 +142,12 @@ def given_in(entry: Mapping[str, Any]) -> dict[str, Any]:
     Options of metrics are a table `options`, or texts `option` of the form METRIC.OPTION=VALUE.
 
     Raises:
-        BadInput: a setting is given once for all benchmarks.
+        InputError: a setting is given once for all benchmarks.
         ValueError: options are not those of metrics.
     """
     found = {name.replace("-", "_"): value for name, value in entry.items() if name != "benchmark"}
     if once := [name for name in found if name in GIVEN_ONCE]:
-        raise BadInput(f"{once[0]} is given to the command, for all benchmarks")
+        raise InputError(f"{once[0]} is given to the command, for all benchmarks")
     texts, options = found.pop("option", []), found.pop("options", {})
     options = json_object(options if isinstance(options, str) else json.dumps(options))
     return found | {"options": metric_options(texts if isinstance(texts, list) else [texts], options)}
@@ -156,13 +158,13 @@ def source_of(folder: Path, name: str) -> Path | None:
     Return what a generator's FOLDER has for an entry: its folder of pictures, or a file `NAME.*` of answers.
 
     Raises:
-        BadInput: there are several files.
+        InputError: there are several files.
     """
     if (folder / name).is_dir():
         return folder / name
     files = [path for path in sorted(folder.glob(f"{escape(name)}.*")) if path.is_file()]
     if len(files) > 1:
-        raise BadInput(f"{folder}: several files of answers: {', '.join(path.name for path in files)}")
+        raise InputError(f"{folder}: several files of answers: {', '.join(path.name for path in files)}")
     return files[0] if files else None
 
 
@@ -275,22 +277,22 @@ def run_suite(settings: SuiteSettings, connect: Connect) -> SuiteReport:
         connect: opens the service, if a generator has pictures.
 
     Raises:
-        BadInput: the suite, the manifest or the generators are not valid.
-        NoResult: no benchmark has figures.
+        InputError: the suite, the manifest or the generators are not valid.
+        NoResultError: no benchmark has figures.
     """
     then = manifest_in(settings.again) if settings.again else None
     if then and settings.out and (settings.out / MANIFEST).exists():
-        raise BadInput(f"--out {settings.out}: --again scores anew, and there is a report already")
+        raise InputError(f"--out {settings.out}: --again scores anew, and there is a report already")
     settings, content, base = again(settings, then) if then else chosen(settings)
     if not settings.generators:
-        raise BadInput("name a generator: [NAME=]FOLDER")
+        raise InputError("name a generator: [NAME=]FOLDER")
     common = {name: getattr(settings, name) for name in (*OF_FIGURES, "concurrency")}
     entries = entries_of(content, settings.suite or "", base, common)
     with ExitStack() as stack:
         out = (settings.out or Path(stack.enter_context(TemporaryDirectory()))).resolve()
         report = scored(settings, entries, out, connect, stack)
         if not report.tables:
-            raise NoResult("no benchmark of the suite has figures")
+            raise NoResultError("no benchmark of the suite has figures")
         if settings.out:
             write(settings.out, report, manifest_of(settings, content, base, out, report.facts))
         report.differences = differences(then, report, settings.tolerance) if then else None
@@ -300,11 +302,11 @@ def run_suite(settings: SuiteSettings, connect: Connect) -> SuiteReport:
 def chosen(settings: SuiteSettings) -> tuple[SuiteSettings, Content, Path]:
     """Return the settings with a folder of the report, the entries, and the folder of their data."""
     if settings.suite is None:
-        raise BadInput("name a suite by --suite, or a manifest by --again")
+        raise InputError("name a suite by --suite, or a manifest by --again")
     path = BUILT_IN.get(settings.suite) or Path(settings.suite)
     if not path.exists():
         near = meant(settings.suite, BUILT_IN) or meant_file(path)
-        raise BadInput(
+        raise InputError(
             f"--suite {path}: no such file, and the built-in suites are {', '.join(BUILT_IN)}{near}"
         )
     base = settings.data or (Path() if settings.suite in BUILT_IN else path.parent)
@@ -382,9 +384,9 @@ def tabulate(entry: SuiteEntry, report: SuiteReport, connect: Connect, most: int
     try:
         tables = {"benchmark": entry.benchmark.name} | entry.benchmark.tables(entry.settings, connect)
         shown = worst(entry.benchmark, entry.settings, most)
-    except ScoregateError:  # the service failed, not this benchmark's files
-        raise
-    except (BadInput, OSError) as exc:
+    except (InputError, OSError) as exc:
+        if isinstance(exc, ServiceConnectionError | ServiceTimeoutError):  # the service failed, not its files
+            raise
         report.failed = True
         report.leave_out(entry, f"failed: {exc}")
     else:
@@ -423,10 +425,10 @@ def manifest_of(
 
 
 def manifest_in(path: Path) -> dict[str, Any]:
-    """Return a manifest of this command, with the tables of its run.  Raises `BadInput` for another file."""
+    """Return a manifest of this command, with its run's tables.  Raises `InputError` for another file."""
     content = json_of(path)
     if not (isinstance(content, dict) and content.get("bench_run") == FORM):
-        raise BadInput(f"{path}: this is no manifest of `scoregate bench run`")
+        raise InputError(f"{path}: this is no manifest of `scoregate bench run`")
     try:
         checked(content["benchmarks"], str(path))
         given = [content["suite"], content["data"], *content["generators"].values()]
@@ -434,7 +436,7 @@ def manifest_in(path: Path) -> dict[str, Any]:
     except (KeyError, TypeError, AttributeError):
         whole, given = False, []
     if not (whole and all(map(is_text, given))):
-        raise BadInput(f"{path}: a part of the manifest is missing, or of another form")
+        raise InputError(f"{path}: a part of the manifest is missing, or of another form")
     return content | {"tables": json_of(path.with_name(TABLES))}
 
 

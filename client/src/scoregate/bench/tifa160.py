@@ -28,10 +28,11 @@ from scoregate.bench.data import (
     worth,
 )
 from scoregate.bench.genai import agreement
+from scoregate.errors import InputError
 from scoregate.evaluation.arrays import Floats, Scale
 from scoregate.evaluation.outcome import OnScale
 from scoregate.evaluation.tables import Table, first_of, rows_of
-from scoregate.records import BadInput, Record
+from scoregate.records import Record
 from scoregate.settings import Setting
 
 OWN = {"id", "text_id", "image_path", "human_avg", "human_scores", "human"}
@@ -67,7 +68,7 @@ def tables(settings: Tifa160Settings) -> dict[str, Any]:
         table, outside = with_likert(table, settings.likert, settings.scale)
         human = table.numbers("human_avg")
     elif not table.has("human_avg"):
-        raise BadInput(f"{table.path}: no column human_avg; name a file of ratings by --likert")
+        raise InputError(f"{table.path}: no column human_avg; name a file of ratings by --likert")
     else:
         human, outside = on_scale(table.numbers("human_avg"), settings.scale)
 
@@ -81,12 +82,14 @@ def tables(settings: Tifa160Settings) -> dict[str, Any]:
 
 
 def once(table: Table) -> None:
-    """Raise `BadInput` if two rows are about one picture."""
+    """Raise `InputError` if two rows are about one picture."""
     for key in (("image_path",), ("text_id", "generator")):
         if all(name in table.records[0].values for name in key):
             image, count = Counter(zip(*map(table.names, key), strict=True)).most_common(1)[0]
             if count > 1:
-                raise BadInput(f"{table.path}, column {', '.join(key)}: {', '.join(image)} has {count} rows")
+                raise InputError(
+                    f"{table.path}, column {', '.join(key)}: {', '.join(image)} has {count} rows"
+                )
 
 
 def on_scale(ratings: Floats, scale: Scale | None) -> tuple[Floats, int]:
@@ -102,7 +105,7 @@ def with_likert(table: Table, path: Path, scale: Scale | None) -> tuple[Table, i
     Return *table* with DSG's mean rating of each picture as `human_avg`, and the number outside the scale.
 
     Raises:
-        BadInput: no rating is about a picture of *table*, or a cell cannot be read.
+        InputError: no rating is about a picture of *table*, or a cell cannot be read.
     """
     ratings, found = rows_of(path), defaultdict(list)
     keys = zip(ratings.names("source_id"), ratings.names(first_of(ratings, *MODELS)), strict=True)
@@ -112,7 +115,7 @@ def with_likert(table: Table, path: Path, scale: Scale | None) -> tuple[Table, i
             found[f"{item}_{GENERATORS.get(model, model)}"].append(float(rating))
     names = [Path(name).stem for name in table.names("image_path")]
     if not found.keys() & {*names}:
-        raise BadInput(f"{path}: no rating is about a picture of {table.path}")
+        raise InputError(f"{path}: no rating is about a picture of {table.path}")
     rows = zip(table.records, names, strict=True)
     means = [(each, fmean(found[name]) if name in found else None) for each, name in rows]
     records = [Record(each.number, {**each.values, "human_avg": mean}) for each, mean in means]

@@ -35,8 +35,9 @@ from scoregate.bench.answers import (
     yes_no,
 )
 from scoregate.bench.benchmark import PART, Benchmark, Figures, GeneratorSettings, Paper, Values
+from scoregate.errors import InputError
 from scoregate.evaluation.tables import rows_of
-from scoregate.records import BadInput, json_of
+from scoregate.records import json_of
 from scoregate.settings import Setting
 
 SETS = ("testmini", "test")
@@ -85,19 +86,19 @@ class TiifSettings(GeneratorSettings):
 
 
 def items(settings: TiifSettings) -> list[BenchmarkItem]:
-    """Return the items ATTRIBUTE/short/N and ATTRIBUTE/long/N, with N from 0.  Raises `BadInput`."""
+    """Return the items ATTRIBUTE/short/N and ATTRIBUTE/long/N, with N from 0.  Raises `InputError`."""
     folder = settings.data / f"{settings.set}_eval_prompts"
     if not (files := sorted(folder.glob(f"*{QUESTIONS}"))):
-        raise BadInput(f"{folder}: there is no file *{QUESTIONS}")
+        raise InputError(f"{folder}: there is no file *{QUESTIONS}")
     return [item for file in files for item in items_in(file, settings.data / f"{settings.set}_prompts")]
 
 
 def items_in(file: Path, folder: Path) -> list[BenchmarkItem]:
-    """Return the items of an attribute.  Raises `BadInput`."""
+    """Return the items of an attribute.  Raises `InputError`."""
     path = folder / file.name.replace(QUESTIONS, PROMPTS)
     asked, prompts = rows_of(file).records, rows_of(path).records
     if len(asked) != len(prompts):
-        raise BadInput(f"{path}: {len(prompts)} prompts, and {len(asked)} with questions")
+        raise InputError(f"{path}: {len(prompts)} prompts, and {len(asked)} with questions")
     found = []
     for length in LENGTHS:
         for number, (record, prompt) in enumerate(zip(asked, prompts, strict=True)):
@@ -110,7 +111,7 @@ def items_in(file: Path, folder: Path) -> list[BenchmarkItem]:
                 }
                 text = str(prompt.values[f"{length}_description"])
             except (KeyError, TypeError, ValueError) as exc:
-                raise BadInput(
+                raise InputError(
                     f"{file}, row {record.number}: not of the form of TIIF-Bench ({exc})"
                 ) from None
             place = f"{name}/{GENERATOR}/{length}_description/{number}"
@@ -164,7 +165,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     An answer that is null is missing.
 
     Raises:
-        BadInput: a file has another form.
+        InputError: a file has another form.
     """
     files = sorted(path.glob("*/*/*.json"))
     if not files:
@@ -177,7 +178,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
             rows = zip(content["questions"], content["gt_answers"], content["model_pred"], strict=True)
             every = {id: (Question(str(a), str(b)), verdict(c)) for id, (a, b, c) in enumerate(rows, 1)}
         except (KeyError, TypeError, ValueError) as exc:
-            raise BadInput(f"{file}: not of the form of TIIF-Bench ({exc})") from None
+            raise InputError(f"{file}: not of the form of TIIF-Bench ({exc})") from None
         id, questions = f"{attribute}/{length}/{number}", {key: each for key, (each, _) in every.items()}
         found.items.append(BenchmarkItem(id, "", "", questions, f"{attribute} {length}"))
         found.images[id] = [given(questions, {key: answer for key, (_, answer) in every.items()})]

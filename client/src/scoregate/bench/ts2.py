@@ -25,7 +25,7 @@ from scoregate.bench.data import (
 )
 from scoregate.evaluation.figures.metrics import SKIP_GRAPH, VERSION, version_of
 from scoregate.evaluation.ts2 import Version, ts2
-from scoregate.settings import BadSetting, Setting
+from scoregate.settings import Setting, SettingError
 from scoregate.settings import seconds as positive
 
 OWN = {"id", "image_id", "target_prompt", "file_name", "image_source", "rank"}  # no metrics
@@ -37,7 +37,7 @@ def time_of(text: str) -> tuple[str, float]:
     """Return a metric and its time."""
     name, equals, value = text.rpartition("=")
     if not (equals and name):
-        raise BadSetting("of the form METRIC=SECONDS")
+        raise SettingError("of the form METRIC=SECONDS")
     return name, positive(value)
 
 

@@ -41,8 +41,9 @@ from scoregate.bench.answers import (
     yes_no_set,
 )
 from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
+from scoregate.errors import InputError
 from scoregate.evaluation.tables import first_of, rows_of
-from scoregate.records import BadInput, Record
+from scoregate.records import Record
 from scoregate.settings import Setting
 
 # Columns of the prompt and of its test points, and their names there, in both languages.
@@ -69,7 +70,7 @@ class UniGenSettings(GeneratorSettings):
 
 
 def items(settings: UniGenSettings) -> list[BenchmarkItem]:
-    """Return the items, with a question for each test point.  Raises `BadInput`."""
+    """Return the items, with a question for each test point.  Raises `InputError`."""
     table = rows_of(settings.data)
     prompt = first_of(table, *LANGUAGES)
     column, points, descriptions = LANGUAGES[prompt]
@@ -85,7 +86,7 @@ def items(settings: UniGenSettings) -> list[BenchmarkItem]:
             if settings.skip_broken:
                 continue
             place = f"{settings.data}, row {record.number}, column {column}"
-            raise BadInput(f"{place}: no lists {points} and {descriptions} ({exc})") from None
+            raise InputError(f"{place}: no lists {points} and {descriptions} ({exc})") from None
         options = {METRIC: {} if worded else {"question": WORDS.replace("{prompt}", text)}}
         found.append(BenchmarkItem(id, text, id, questions, options=options))
     return found
@@ -123,7 +124,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     Return the grades in the authors' CSV of results; a picture whose row has none is without answers.
 
     Raises:
-        BadInput: a row is about no item, or has not a grade for each of its test points.
+        InputError: a row is about no item, or has not a grade for each of its test points.
     """
     if not (table := rows_of(path)).has("img_path"):
         return None
@@ -132,7 +133,7 @@ def released(path: Path, items: Sequence[BenchmarkItem]) -> Found | None:
     for record, id, image in zip(table.records, table.names("index"), table.names("img_path"), strict=True):
         place = f"{path}, row {record.number}"
         if (item := of_id.get(id)) is None:
-            raise BadInput(f"{place}, column index: the benchmark has no item {id}")
+            raise InputError(f"{place}, column index: the benchmark has no item {id}")
         number = parts[1] if (parts := IMAGE_NAME.fullmatch(Path(image).name)) else ""
         grades = grades_in(record, item, place)
         if grades is None:
@@ -161,12 +162,12 @@ def grades_in(record: Record, item: BenchmarkItem, place: str) -> list[Any] | No
         content = literal(cell)
         given = literal(str(record.values.get("testpoint") or points))
     except (ValueError, SyntaxError, RecursionError, MemoryError) as exc:
-        raise BadInput(f"{place}: result_json or testpoint cannot be read ({exc})") from None
+        raise InputError(f"{place}: result_json or testpoint cannot be read ({exc})") from None
     grades = content.get("score") if isinstance(content, Mapping) else content
     if grades is None:
         return None
     if given != points or not isinstance(grades, list) or len(grades) != len(points):
-        raise BadInput(f"{place}: not a grade for each test point of item {item.id}, {', '.join(points)}")
+        raise InputError(f"{place}: not a grade for each test point of item {item.id}, {', '.join(points)}")
     return grades
 
 

@@ -19,8 +19,9 @@ from typing import Annotated, Any
 
 from scoregate.bench.data import MetricBenchmark
 from scoregate.bench.pairs import PairSettings, contents_of, pair_tables
+from scoregate.errors import InputError
 from scoregate.evaluation.tables import rows_of
-from scoregate.records import BadInput, json_of
+from scoregate.records import json_of
 from scoregate.settings import Setting
 
 PREDICATES = {"1": "1 Main Pred", "2": "2 Main Preds"}
@@ -44,10 +45,10 @@ def tables(settings: WinogroundBenchmarkSettings) -> dict[str, Any]:
         tags[item] = [tag for tag in own if tag]
     more = json_of(settings.tags) if settings.tags else {}
     if not (isinstance(more, Mapping) and all(isinstance(each, list) for each in more.values())):
-        raise BadInput(f"{settings.tags}: not an object with a list of tags for each item")
+        raise InputError(f"{settings.tags}: not an object with a list of tags for each item")
     for item, names in more.items():
         if item not in tags:
-            raise BadInput(f"{settings.tags}: {settings.data} has no item {item}")
+            raise InputError(f"{settings.tags}: {settings.data} has no item {item}")
         tags[item] += names or ["No Tag"]
     rows = zip(table.names("id"), table.records, strict=True)
     contents = {item: contents_of(record.values, "caption_", "image_") for item, record in rows}

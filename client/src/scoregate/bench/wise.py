@@ -26,8 +26,8 @@ from typing import Annotated, Any
 from scoregate.bench.answers import FOLDER_KIND, Answer, Answers, BenchmarkItem, Found, QuestionEntry, in_rows
 from scoregate.bench.benchmark import Benchmark, Figures, Paper, Values
 from scoregate.bench.grades import JudgeSettings, graded, grades_from, questions_of, rubric_name
+from scoregate.errors import InputError
 from scoregate.evaluation.tables import rows_of
-from scoregate.records import BadInput
 
 RELEASED_KINDS = (FOLDER_KIND, ".jsonl")  # kinds of the authors' answers
 CATEGORIES = {  # the names of the data, in small letters
@@ -51,7 +51,7 @@ class WiseSettings(JudgeSettings):
 
 
 def items(settings: JudgeSettings, outputs: Sequence[str] = tuple(WEIGHTS)) -> list[BenchmarkItem]:
-    """Return the items, with a question for each of the *outputs*.  Raises `BadInput`."""
+    """Return the items, with a question for each of the *outputs*.  Raises `InputError`."""
     files = [settings.data]
     if settings.data.is_dir():
         files = [file for file in sorted(settings.data.glob("*.json")) if not file.stem.endswith(COPIES)]
@@ -62,11 +62,11 @@ def items(settings: JudgeSettings, outputs: Sequence[str] = tuple(WEIGHTS)) -> l
         categories = table.each("Category", category)
         for id, prompt, why, group in zip(*columns, categories, strict=True):
             if id in found:
-                raise BadInput(f"{file}: two prompts have the prompt_id {id}")
+                raise InputError(f"{file}: two prompts have the prompt_id {id}")
             options = graded(settings, explanation=why)
             found[id] = BenchmarkItem(id, prompt, id, questions_of(*outputs), group, options=options)
     if not found:
-        raise BadInput(f"{settings.data}: there is no file of prompts")
+        raise InputError(f"{settings.data}: there is no file of prompts")
     return [*found.values()]
 
 
@@ -105,7 +105,7 @@ def released(
     Return the grades in the authors' files `…results.jsonl`: a folder of three of them, or a single one.
 
     Raises:
-        BadInput: a grade is missing or none, its prompt is not in the data, or is there twice.
+        InputError: a grade is missing or none, its prompt is not in the data, or is there twice.
     """
     files = sorted(path.glob("*results.jsonl")) if path.is_dir() else [path]
     of_id, rows = {item.id: item for item in items}, list[QuestionEntry]()
@@ -117,7 +117,7 @@ def released(
         for record, id, *grades in zip(table.records, table.names("prompt_id"), *columns, strict=True):
             place = f"{table.path}, row {record.number}"
             if id not in of_id:
-                raise BadInput(f"{place}, column prompt_id: the benchmark has no item {id}")
+                raise InputError(f"{place}, column prompt_id: the benchmark has no item {id}")
             pairs = zip(names, grades, strict=True)
             rows += [QuestionEntry(place, of_id[id], "", name, grade) for name, grade in pairs]
     return in_rows(rows) if rows else None

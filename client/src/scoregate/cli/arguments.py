@@ -46,7 +46,7 @@ TIMEOUT_S = 60.0
 S = TypeVar("S")
 
 
-class UsageFault(Exception):
+class UsageError(Exception):
     """The call or its input is wrong; the message is one line for people."""
 
 
@@ -346,7 +346,7 @@ def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:
     Return the settings of the arguments that have their names; *more* are of other fields.
 
     Raises:
-        BadInput, OSError: an option of a metric is not valid, or its file.
+        InputError, OSError: an option of a metric is not valid, or its file.
     """
     values: dict[str, Any] = {}
     for name, (_, setting) in declared(cast(type, kind)).items():
@@ -370,7 +370,7 @@ def add_concurrency(parser: argparse.ArgumentParser) -> None:
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
-    """Return the options of both forms, by metric.  Raises `BadInput`, `OSError`."""
+    """Return the options of both forms, by metric.  Raises `InputError`, `OSError`."""
     return metric_options(arguments.option, arguments.options)
 
 
@@ -397,9 +397,9 @@ def connected(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S, **mor
 
 
 def check_plot(path: Path) -> None:
-    """Raise `UsageFault` if nothing could be drawn to *path*."""
+    """Raise `UsageError` if nothing could be drawn to *path*."""
     if path.suffix.lower() not in PLOTS:
-        raise UsageFault(f"{path}: the name of a plot must end in {', '.join(PLOTS)}")
+        raise UsageError(f"{path}: the name of a plot must end in {', '.join(PLOTS)}")
     figure()
 
 
@@ -408,7 +408,7 @@ def figure() -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as exc:
-        raise UsageFault(
+        raise UsageError(
             "a plot needs Matplotlib: pip install './client[plot]' in a checkout of Scoregate"
         ) from exc
     return Figure(layout="constrained")

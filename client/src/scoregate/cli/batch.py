@@ -98,7 +98,7 @@ from typing import Annotated
 from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
-    UsageFault,
+    UsageError,
     add_settings,
     add_values,
     service_of,
@@ -164,7 +164,7 @@ def run_generators(batch: BatchCommand, service: Service) -> int:
         from scoregate.report.versus import VersusSettings, outcome_of, shared_item
 
         if len(batch.named) < 2:
-            raise UsageFault("--html shows generators side by side: name two, or one data set without a name")
+            raise UsageError("--html shows generators side by side: name two, or one data set without a name")
         settings = VersusSettings(
             generators=[*batch.named],
             metrics=batch.metrics,

@@ -13,7 +13,7 @@ from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
     CommandText,
-    UsageFault,
+    UsageError,
     add_commands,
     add_concurrency,
     add_options,
@@ -76,13 +76,13 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def own_settings(benchmark: "Benchmark[Any] | MetricBenchmark[Any]", arguments: argparse.Namespace) -> Any:
-    """Return the settings of a benchmark.  Raises `UsageFault`, `BadInput`, `OSError`."""
+    """Return the settings of a benchmark.  Raises `UsageError`, `InputError`, `OSError`."""
     more = {"answers": once_each(map(named_path, arguments.answers))} if benchmark.answers else {}
     return settings_of(benchmark.settings, arguments, **more)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the tables.  Raises `BadInput` if the data or a column has no information."""
+    """Print the tables.  Raises `InputError` if the data or a column has no information."""
     benchmark = BENCHMARKS[arguments.benchmark].benchmark
     tables = benchmark.tables(
         own_settings(benchmark, arguments),
@@ -134,26 +134,26 @@ def run_of_suite(arguments: argparse.Namespace) -> int:
 
 
 def once_each(pairs: Iterable[tuple[str, Path]]) -> dict[str, Path]:
-    """Return the path of each generator.  Raises `UsageFault` if two have one name."""
+    """Return the path of each generator.  Raises `UsageError` if two have one name."""
     named = list(pairs)
     if len(found := dict(named)) < len(named):
-        raise UsageFault("two generators have one name")
+        raise UsageError("two generators have one name")
     return found
 
 
 def named_path(text: str) -> tuple[str, Path]:
-    """Return a name and its path.  Raises `UsageFault`."""
+    """Return a name and its path.  Raises `UsageError`."""
     name, equals, path = text.partition("=")
     if not (equals and name and path):
-        raise UsageFault(f"{text}: a generator is given as NAME=PATH")
+        raise UsageError(f"{text}: a generator is given as NAME=PATH")
     return name, Path(path)
 
 
 def named_folder(text: str) -> tuple[str, Path]:
-    """Return a generator's name and its folder.  Raises `UsageFault`."""
+    """Return a generator's name and its folder.  Raises `UsageError`."""
     path = Path(text.partition("=")[2] or text)
     name = text.partition("=")[0] if "=" in text else path.resolve().name
     if not path.is_dir() or not name or Path(name).name != name:
         hint = meant_file(path)
-        raise UsageFault(f"{text}: not FOLDER or NAME=FOLDER, a folder that exists{hint}")
+        raise UsageError(f"{text}: not FOLDER or NAME=FOLDER, a folder that exists{hint}")
     return name, path

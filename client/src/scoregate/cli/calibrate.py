@@ -65,7 +65,7 @@ from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
     PLOTS,
-    UsageFault,
+    UsageError,
     add_settings,
     check_plot,
     connected,
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     if plot:
         check_plot(plot)
     if settings.like and plot:
-        raise UsageFault("--like takes neither --label nor --plot")
+        raise UsageError("--like takes neither --label nor --plot")
     samples, notes = scores_of(settings, partial(lower_there, arguments))
     for note in notes:
         say(f"warning: {note}")
@@ -182,7 +182,7 @@ def draw(samples: Samples, threshold: float | None, path: Path) -> None:
     left, *right = drawn.subplots(1, len(groups), squeeze=False)[0]
     span = (min(samples.scores), max(samples.scores))
     if span[0] + (span[1] - span[0]) / BINS == span[0]:
-        raise UsageFault(f"{samples.metric}: the scores lie too close together to be drawn")
+        raise UsageError(f"{samples.metric}: the scores lie too close together to be drawn")
     for name, scores in groups.items():
         left.hist(scores, bins=BINS, range=span, alpha=0.6, label=f"{name} ({len(scores)})")
     if threshold is not None:

@@ -22,11 +22,11 @@ import json
 from typing import Any
 
 import scoregate
-from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, add_options, connected, options_of
+from scoregate.cli.arguments import NO_SCORE, OK, UsageError, add_options, connected, options_of
 from scoregate.cli.rank import naming
 from scoregate.cli.score import read_images
 from scoregate.cli.warnings import warn
-from scoregate.records import NoResult
+from scoregate.errors import NoResultError
 from scoregate.settings import METRIC, finite, name_or_table, whole
 from scoregate.text import complain, number, table
 
@@ -70,9 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some pair has no verdict."""
     images, faults = read_images(arguments.images)
     if faults:
-        raise NoResult("; ".join(faults))
+        raise NoResultError("; ".join(faults))
     if len(images) < 2:
-        raise UsageFault("name two pictures or more, or a folder of them")
+        raise UsageError("name two pictures or more, or a folder of them")
     names = [name for name, _ in images]
     options = options_of(arguments)
     rubric = name_or_table(arguments.rubric) if arguments.rubric else None

@@ -95,7 +95,7 @@ def items_of(settings: DecideCommand) -> tuple[list[str], list[scoregate.Item]]:
     Return the pictures' names and their items; one that cannot be read is decided by the policy.
 
     Raises:
-        UsageFault: a file that was named does not exist.
+        UsageError: a file that was named does not exist.
     """
     named = [(name, name == given) for given in settings.images for name in found(given)]
     images = []

@@ -39,7 +39,7 @@ from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
     CommandText,
-    UsageFault,
+    UsageError,
     add_commands,
     add_settings,
     settings_of,
@@ -91,7 +91,7 @@ def run_report(settings: ReportSettings) -> int:
         from scoregate.report.html import write_html
     except ModuleNotFoundError as exc:
         extra = "pip install './client[evaluate]' in a checkout of Scoregate"
-        raise UsageFault(f"decisions report needs {exc.name}: {extra}") from exc
+        raise UsageError(f"decisions report needs {exc.name}: {extra}") from exc
     if settings.html:
         check_page(settings.html)
     if settings.out:

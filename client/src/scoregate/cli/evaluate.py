@@ -31,14 +31,14 @@ from scoregate.cli.arguments import (
     OK,
     PLOTS,
     CommandText,
-    UsageFault,
+    UsageError,
     add_commands,
     add_settings,
     check_plot,
     figure,
     settings_of,
 )
-from scoregate.evaluation.arrays import BadColumn
+from scoregate.errors import ColumnError
 from scoregate.evaluation.figures import FIGURES, evaluate
 from scoregate.formats import FORMATS, as_text, rendered
 
@@ -65,14 +65,14 @@ def printed(content: Mapping[str, Any], form: str | None) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the figure.  Raises `UsageFault` or `BadInput` if a table or a column has no information."""
+    """Print the figure.  Raises `UsageError` or `InputError` if a table or a column has no information."""
     if arguments.plot:
         check_plot(arguments.plot)
     settings = settings_of(FIGURES[arguments.figure].settings, arguments)
     try:
         outcome = evaluate(arguments.figure, settings)
-    except BadColumn as exc:
-        raise UsageFault(f"{settings.place}, column {settings.columns(exc.role)}: {exc.why}") from exc
+    except ColumnError as exc:
+        raise UsageError(f"{settings.place}, column {settings.columns(exc.role)}: {exc.why}") from exc
     if arguments.json:
         print(json.dumps(outcome.content, allow_nan=False))
     else:

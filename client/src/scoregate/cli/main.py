@@ -56,7 +56,7 @@ from scoregate.cli.arguments import (
     USAGE,
     CommandParser,
     CommandText,
-    UsageFault,
+    UsageError,
     add_commands,
     add_service,
     column_options,
@@ -65,7 +65,7 @@ from scoregate.cli.arguments import (
     exit_code,
     with_notes,
 )
-from scoregate.records import BadInput, NoColumn, NoResult
+from scoregate.errors import InputError, NoColumnError, NoResultError
 from scoregate.text import VERBOSITY, complain, meant_file, say, shown
 
 # A command is a module of this folder with add_arguments(parser) and run(arguments) -> exit code.
@@ -162,11 +162,11 @@ def parser() -> CommandParser:
 
 
 def declare(name: str, parser: argparse.ArgumentParser) -> None:
-    """Import a command and declare its arguments.  Raises `UsageFault` if a package is missing."""
+    """Import a command and declare its arguments.  Raises `UsageError` if a package is missing."""
     try:
         module = import_module(f"scoregate.cli.{name}")
     except ModuleNotFoundError as exc:
-        raise UsageFault(
+        raise UsageError(
             f"{name} needs {exc.name}: pip install './client[evaluate]' in a checkout of Scoregate"
         ) from exc
     module.add_arguments(parser)
@@ -197,11 +197,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # `| head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
-    except NoColumn as exc:
+    except NoColumnError as exc:
         return failed(shown(with_option(exc, column_options(arguments))), USAGE)
-    except (UsageFault, BadInput) as exc:
+    except (UsageError, InputError) as exc:
         return failed(shown(exc), USAGE)
-    except NoResult as exc:
+    except NoResultError as exc:
         return failed(shown(exc), NO_SCORE)
     except scoregate.ScoregateError as exc:  # before OSError, which the service's absence is, too
         return failed(described(exc), exit_code(exc))
@@ -218,12 +218,13 @@ def end_at_once() -> None:
     os._exit(INTERRUPTED_STATUS)
 
 
-def with_option(fault: NoColumn, options: Mapping[str, Sequence[str]]) -> NoColumn:
+def with_option(fault: NoColumnError, options: Mapping[str, Sequence[str]]) -> NoColumnError:
     """Return the error with the option that names the column; *options* name columns."""
-    if not fault.option:
-        fault.option = next((flag for flag, columns in options.items() if fault.column in columns), "")
-        fault.taken |= {*chain.from_iterable(options.values())}
-    return fault
+    if fault.option:
+        return fault
+    option = next((flag for flag, columns in options.items() if fault.column in columns), "")
+    taken = fault.taken | {*chain.from_iterable(options.values())}
+    return NoColumnError(fault.place, fault.column, fault.names, option, taken, fault.note)
 
 
 class Kept(logging.Handler):

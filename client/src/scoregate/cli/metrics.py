@@ -20,7 +20,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from scoregate.cli.arguments import OK, UsageFault, connected
+from scoregate.cli.arguments import OK, UsageError, connected
 from scoregate.text import meant, shown, table
 
 
@@ -36,7 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
         known = client.metrics()
     if missing := [name for name in arguments.names if name not in known]:
         near = meant(missing[0], known) or ";"
-        raise UsageFault(f"{missing[0]}: there is no such metric{near} there are {', '.join(known)}")
+        raise UsageError(f"{missing[0]}: there is no such metric{near} there are {', '.join(known)}")
     chosen = {name: known[name] for name in arguments.names or known}
     if arguments.json:
         print(json.dumps(chosen))

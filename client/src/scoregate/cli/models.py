@@ -7,7 +7,7 @@ The key needs the right `models`.
 import argparse
 import json
 
-from scoregate.cli.arguments import OK, UsageFault, connected
+from scoregate.cli.arguments import OK, UsageError, connected
 from scoregate.cli.health import models_table
 
 ACTIONS = ("load", "offload", "unload")
@@ -23,9 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print a table of the models, or the service's answer as JSON."""
     if arguments.revision and arguments.action != "load":
-        raise UsageFault("--revision belongs to load")
+        raise UsageError("--revision belongs to load")
     if arguments.action and not arguments.name:
-        raise UsageFault(f"{arguments.action} needs the name of a model")
+        raise UsageError(f"{arguments.action} needs the name of a model")
     with connected(arguments) as client:
         if not arguments.action:
             print(models_table(client.models()["models"]))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from scoregate.cli.arguments import OK, UsageFault, add_settings, settings_of
+from scoregate.cli.arguments import OK, UsageError, add_settings, settings_of
 from scoregate.settings import Setting
 
 DISPLAYS = (
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         page = write_result_page(settings.result, settings.out)
     except ModuleNotFoundError as exc:
         extra = "pip install './client[evaluate]' in a checkout of Scoregate"
-        raise UsageFault(f"open needs {exc.name}: {extra}") from exc
+        raise UsageError(f"open needs {exc.name}: {extra}") from exc
     print(page)
     if has_browser():
         webbrowser.open(page.resolve().as_uri())

@@ -42,8 +42,8 @@ from scoregate.cli.arguments import NO_SCORE, OK, CommandText, add_commands, add
 from scoregate.decisions.fit import FitSettings, fitted
 from scoregate.decisions.policies import as_toml
 from scoregate.decisions.trial import LABELS, DecisionChange, Trial, TrialSettings, tried
+from scoregate.errors import InputError
 from scoregate.policy import Verdict
-from scoregate.records import BadInput
 from scoregate.text import say, shown, table
 
 ACTIONS = {
@@ -131,7 +131,7 @@ def run_fit(arguments: argparse.Namespace) -> int:
         say(f"warning: {note}")
     text = as_toml(found.policy(settings.name), found.lines())
     if settings.out.suffix.lower() != ".toml":
-        raise BadInput(f"{settings.out}: the name must end in .toml")
+        raise InputError(f"{settings.out}: the name must end in .toml")
     with settings.out.open("x", encoding="utf-8") as file:  # it may be a profile, which people wrote
         file.write(text)
     print("\n".join([f"accept = {found.accept}", *(f"  {line}" for line in found.lines())]))

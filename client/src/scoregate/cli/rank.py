@@ -22,10 +22,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import scoregate
-from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, add_options, connected, options_of
+from scoregate.cli.arguments import NO_SCORE, OK, UsageError, add_options, connected, options_of
 from scoregate.cli.score import read_images
 from scoregate.cli.warnings import warn
-from scoregate.records import NoResult
+from scoregate.errors import NoResultError
 from scoregate.settings import METRIC, finite, metric_names, whole
 from scoregate.text import complain, number, table
 
@@ -67,11 +67,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some picture has no score."""
     images, faults = read_images(arguments.images)
     if faults and arguments.on_error == "raise":
-        raise NoResult(f"{'; '.join(faults)}; --on-error pass or block ranks the others")
+        raise NoResultError(f"{'; '.join(faults)}; --on-error pass or block ranks the others")
     names = [name for name, _ in images]
     options, cheap = options_of(arguments), arguments.cascade
     if len(metric_names([arguments.metric])) > 1:
-        raise UsageFault("rank orders by one metric: name one by --metric, and a cheap one by --cascade")
+        raise UsageError("rank orders by one metric: name one by --metric, and a cheap one by --cascade")
     metrics = [arguments.metric, *([cheap.metric] if cheap else [])]
     with connected(arguments, metrics=metrics, options=options) as client, naming(names):
         ranking = client.rank(
@@ -97,13 +97,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def naming(names: list[str]) -> Iterator[None]:
-    """Turn an error about some pictures into `NoResult` with their names; let other errors pass."""
+    """Turn an error about some pictures into `NoResultError` with their names; let other errors pass."""
     try:
         yield
     except scoregate.ScoregateError as exc:
         places = [(IMAGE_POINTER.fullmatch(fault["pointer"]), fault["detail"]) for fault in exc.errors]
         if named := [f"{names[int(found[1])]}: {detail}" for found, detail in places if found]:
-            raise NoResult("; ".join(named)) from exc
+            raise NoResultError("; ".join(named)) from exc
         raise
 
 

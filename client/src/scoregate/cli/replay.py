@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from scoregate.cli.arguments import OK, CommandText, UsageFault, add_commands
+from scoregate.cli.arguments import OK, CommandText, UsageError, add_commands
 from scoregate.records import json_or_text
 
 METRICS = {
@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     Print the figures as JSON, one object per line.
 
     Raises:
-        UsageFault: a file cannot be used, or a package is not installed.
+        UsageError: a file cannot be used, or a package is not installed.
     """
     given = vars(arguments)
     try:
@@ -101,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
     except ModuleNotFoundError as exc:
         ours = str(exc.name).partition(".")[0] == "service"
         package = "the package scoregate-server" if ours else "the extra `evaluate`"
-        raise UsageFault(f"replay needs {exc.name}, which {package} of the same checkout brings") from exc
+        raise UsageError(f"replay needs {exc.name}, which {package} of the same checkout brings") from exc
     figures: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     try:
         if arguments.metric == "dsg":
@@ -116,7 +116,7 @@ def run(arguments: argparse.Namespace) -> int:
             options = {name: given[name] for name in OF_GENEVAL if name in given}
             figures = verdicts.geneval(arguments.cases, **options)
     except ValueError as exc:
-        raise UsageFault(str(exc)) from exc
+        raise UsageError(str(exc)) from exc
     for row in [figures] if isinstance(figures, Mapping) else figures:
         print(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
     return OK

@@ -18,7 +18,7 @@ import json
 from functools import partial
 
 from scoregate.cli.arguments import NO_SCORE, OK, add_settings, connected, settings_of
-from scoregate.records import NoResult
+from scoregate.errors import NoResultError
 from scoregate.runs.batch import TIMEOUT_S
 from scoregate.runs.reproduction import Differences, Reproduction, reproduce
 from scoregate.text import say, say_outage, shown, table
@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = reproduce(settings, partial(connected, arguments, TIMEOUT_S, outage=say_outage))
     (print_json if arguments.json else print_text)(found)
     if not found.compared:
-        raise NoResult("nothing was compared: the results have no score of a row of the data set")
+        raise NoResultError("nothing was compared: the results have no score of a row of the data set")
     return OK if found.same else NO_SCORE
 
 

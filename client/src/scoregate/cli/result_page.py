@@ -8,8 +8,9 @@ from tempfile import mkdtemp
 from typing import Any
 
 from scoregate.data.rows import Row
+from scoregate.errors import InputError
 from scoregate.local import Service
-from scoregate.records import BadInput, check_page, json_object_in
+from scoregate.records import check_page, json_object_in
 from scoregate.report.html import write_html
 from scoregate.report.sheet import write_sheet
 from scoregate.runs.batch_settings import dataset_of
@@ -39,11 +40,11 @@ def write_result_page(result: Path, out: Path | None = None) -> Path:
             there.
 
     Raises:
-        BadInput: it is no result, or its data set is not there any more.
+        InputError: it is no result, or its data set is not there any more.
         OSError: a file cannot be read or written.
     """
     if not result.exists():
-        raise BadInput(f"{result}: no such file or folder{meant_file(result)}")
+        raise InputError(f"{result}: no such file or folder{meant_file(result)}")
     if (page := page_of(result)) and out is None:
         return page
     write = writer_of(result)
@@ -70,7 +71,7 @@ def page_place(result: Path) -> Path:
 
 
 def writer_of(result: Path) -> Write:
-    """Return what writes the page of a result.  Raises `BadInput`."""
+    """Return what writes the page of a result.  Raises `InputError`."""
     if result.is_dir():
         generators = [file for file in sorted(result.glob("*.jsonl")) if results_in(file)]
         if len(generators) > 1 or (generators and (result / COMPARISON).is_file()):
@@ -83,11 +84,11 @@ def writer_of(result: Path) -> Write:
         return lambda page: write_shards(files, page) if result.is_dir() else write_report(result, page)
     if result.is_file() and (content := json_object_in(result)):
         return of_object(result, content)
-    raise BadInput(f"{result}: is no result, which is one of: {RESULT_KINDS}")
+    raise InputError(f"{result}: is no result, which is one of: {RESULT_KINDS}")
 
 
 def of_object(file: Path, content: Mapping[str, Any]) -> Write:
-    """Return what writes the page of a JSON object.  Raises `BadInput`."""
+    """Return what writes the page of a JSON object.  Raises `InputError`."""
     if "manifest" in content:
         return writer_of(file.parent / read_manifest(file)["results"])
     if content.keys() >= OF_DECISIONS:
@@ -95,8 +96,8 @@ def of_object(file: Path, content: Mapping[str, Any]) -> Write:
     if isinstance(content.get("benchmark"), str):
         return lambda page: write_benchmark(content, page)
     if content.keys() >= OF_VERSUS:
-        raise BadInput(f"{file}: has the figures of `versus` without pictures: name the folder of its -o")
-    raise BadInput(f"{file}: is no result, which is one of: {RESULT_KINDS}")
+        raise InputError(f"{file}: has the figures of `versus` without pictures: name the folder of its -o")
+    raise InputError(f"{file}: is no result, which is one of: {RESULT_KINDS}")
 
 
 # --- the pages ---
@@ -167,10 +168,10 @@ def write_benchmark(content: Mapping[str, Any], page: Path) -> None:
 
 
 def manifest_of(file: Path) -> dict[str, Any]:
-    """Return the manifest of results, which names the data set.  Raises `BadInput`."""
+    """Return the manifest of results, which names the data set.  Raises `InputError`."""
     path = beside(file)
     if not path.is_file():
-        raise BadInput(f"{file}: its pictures are not known without its manifest {path.name}")
+        raise InputError(f"{file}: its pictures are not known without its manifest {path.name}")
     return read_manifest(path)
 
 

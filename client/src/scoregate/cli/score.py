@@ -64,7 +64,7 @@ import scoregate
 from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
-    UsageFault,
+    UsageError,
     add_grid,
     add_metrics,
     connected,
@@ -216,33 +216,33 @@ def read_images(names: Iterable[str]) -> tuple[list[tuple[str, bytes]], list[str
     A folder has the pictures of all its files, in order.
 
     Raises:
-        UsageFault: a name leads to no picture or does not exist, or none can be read.
+        UsageError: a name leads to no picture or does not exist, or none can be read.
     """
     every = [(name, tried(name, name == given)) for given in names for name in found(given)]
     read = [(name, data) for name, (data, why) in every if not why]
     faults = [why for _, (_, why) in every if why]
     if not read:
-        raise UsageFault(faults[0])
+        raise UsageError(faults[0])
     return read, faults
 
 
 def tiles_of(name: str, sheet: bytes, grid: Grid) -> list[tuple[str, bytes]]:
-    """Return the tiles of a sheet, each with its number in its name.  Raises `UsageFault`."""
+    """Return the tiles of a sheet, each with its number in its name.  Raises `UsageError`."""
     try:
         return [(f"{name}#{number}", cut(sheet, grid, number)) for number in range(grid.tiles)]
     except ValueError as exc:
-        raise UsageFault(f"{name}: {exc}") from None
+        raise UsageError(f"{name}: {exc}") from None
 
 
 def tried(name: str, given: bool) -> tuple[bytes, str]:
     """Return a picture's bytes, or a line that says why it cannot be read; a *given* name must exist."""
     try:
         return sendable(name), ""
-    except UsageFault as exc:
+    except UsageError as exc:
         return b"", str(exc)
     except OSError as exc:
         if given and isinstance(exc, FileNotFoundError):
-            raise UsageFault(f"{name}: {exc.strerror}{meant_file(name) or meant_prompt(name)}") from None
+            raise UsageError(f"{name}: {exc.strerror}{meant_file(name) or meant_prompt(name)}") from None
         return b"", f"{name}: {exc.strerror or exc}"
 
 
@@ -259,26 +259,26 @@ def found(name: str) -> Iterator[str]:
         return
     files = sorted(image_files(folder))
     if not files:
-        raise UsageFault(f"{name}: there is no picture in this folder")
+        raise UsageError(f"{name}: there is no picture in this folder")
     say_unused(LEFT_OUT, left_out(folder))
     yield from map(str, files)
 
 
 def sendable(name: str) -> bytes:
-    """Return the bytes of one picture, in a format of the service.  Raises `OSError` or `UsageFault`."""
+    """Return the bytes of one picture, in a format of the service.  Raises `OSError` or `UsageError`."""
     if not is_url(name):
         check_regular(name)  # a device or a pipe may never end
     data = fetched(name) if is_url(name) else Path(name).read_bytes()
     if not data:
-        raise UsageFault(f"{name}: the file is empty")
+        raise UsageError(f"{name}: the file is empty")
     try:
         return readable(data)
     except ValueError as exc:
-        raise UsageFault(f"{name}: {exc}") from None
+        raise UsageError(f"{name}: {exc}") from None
 
 
 def fetched(url: str, transport: httpx.BaseTransport | None = None) -> bytes:
-    """GET a URL, by default through the environment's proxy, if any.  Raises `UsageFault`."""
+    """GET a URL, by default through the environment's proxy, if any.  Raises `UsageError`."""
     data = bytearray()
     settings: dict[str, Any] = {"timeout": FETCH_S, "follow_redirects": True, "transport": transport}
     try:
@@ -286,13 +286,13 @@ def fetched(url: str, transport: httpx.BaseTransport | None = None) -> bytes:
         with httpx.Client(**settings) as client, client.stream("GET", url, headers=headers) as response:
             response.raise_for_status()
             if response.headers.get("content-encoding", "identity").lower() != "identity":
-                raise UsageFault(f"{url}: was sent with a Content-Encoding, against the request")
+                raise UsageError(f"{url}: was sent with a Content-Encoding, against the request")
             for block in response.iter_bytes():
                 data += block
                 if len(data) > MAX_BYTES:
-                    raise UsageFault(f"{url}: has more than {MAX_BYTES} bytes")
+                    raise UsageError(f"{url}: has more than {MAX_BYTES} bytes")
     except httpx.HTTPStatusError as exc:
-        raise UsageFault(f"{url}: HTTP status {exc.response.status_code}") from None
+        raise UsageError(f"{url}: HTTP status {exc.response.status_code}") from None
     except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as exc:
-        raise UsageFault(f"{url}: {reason_of(exc)}") from None
+        raise UsageError(f"{url}: {reason_of(exc)}") from None
     return bytes(data)

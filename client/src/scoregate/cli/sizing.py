@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from scoregate.cli.arguments import OK, UsageFault
+from scoregate.cli.arguments import OK, UsageError
 from scoregate.settings import finite, seconds, whole
 from scoregate.text import table
 
@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Return 0."""
     models = arguments.models or ["clip-vit-l-14", "clip-flant5-xl"]
     if unknown := [model for model in models if model not in TFLOP_PER_ITEM]:
-        raise UsageFault(f"no model {', '.join(unknown)}; there are {', '.join(TFLOP_PER_ITEM)}")
+        raise UsageError(f"no model {', '.join(unknown)}; there are {', '.join(TFLOP_PER_ITEM)}")
     rows = list(
         figures(models, arguments.pictures or [10**7, 10**9], arguments.cards or [1, 64], vars(arguments))
     )

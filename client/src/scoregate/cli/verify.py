@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import scoregate
-from scoregate.cli.arguments import NO_SCORE, OK, UsageFault, connected
-from scoregate.records import NoResult
+from scoregate.cli.arguments import NO_SCORE, OK, UsageError, connected
+from scoregate.errors import NoResultError
 from scoregate.text import complain, fixed, shown, table
 
 MAX_TIE_DIFFERENCE = 0.005  # known scores that differ by no more have no order
@@ -165,7 +165,7 @@ def run(arguments: argparse.Namespace) -> int:
         for line in unchecked([*ours, *theirs], chosen, used):
             print(shown(line))
         if not chosen:
-            raise NoResult("nothing was checked: none of these scores is of a loaded model")
+            raise NoResultError("nothing was checked: none of these scores is of a loaded model")
         return OK if all([holds(known, score(client, known)) for known in chosen]) else NO_SCORE
 
 
@@ -209,11 +209,11 @@ def score(client: scoregate.Client, known: Known) -> list[float | None]:
 
 
 def bytes_of(path: Path) -> bytes:
-    """Return the bytes of a picture.  Raises `UsageFault`."""
+    """Return the bytes of a picture.  Raises `UsageError`."""
     try:
         return path.read_bytes()
     except OSError as exc:
-        raise UsageFault(f"{path}: {exc.strerror}; is --t2v-metrics a checkout of t2v_metrics?") from exc
+        raise UsageError(f"{path}: {exc.strerror}; is --t2v-metrics a checkout of t2v_metrics?") from exc
 
 
 def holds(known: Known, scores: Sequence[float | None]) -> bool:

@@ -56,8 +56,9 @@ from scoregate.data.rows import (
     related_in,
 )
 from scoregate.data.shards import samples_of, shards_of
+from scoregate.errors import InputError, NoColumnError
 from scoregate.items import Item
-from scoregate.records import TABLES_OF_TEXT, BadInput, NoColumn, Record, count, kind, records
+from scoregate.records import TABLES_OF_TEXT, Record, count, kind, records
 from scoregate.text import meant_file
 
 NEIGHBOURS = "; a picture and its text are neighbours in a tar, as `tar --sort=name` writes them"
@@ -90,7 +91,7 @@ class Dataset:
         part: whether *path* is one shard of a data set whose columns are checked.
 
     Raises:
-        BadInput: nothing can be read from *path*, or none of its first rows has the columns.
+        InputError: nothing can be read from *path*, or none of its first rows has the columns.
     """
 
     path: Path
@@ -147,15 +148,15 @@ class Dataset:
         """
         The file that lists the pictures; None for shards, and a folder of captions or of GenEval.
 
-        Raises `BadInput` if there is none, or it is a picture itself.
+        Raises `InputError` if there is none, or it is a picture itself.
         """
         if self.shards:
             return None
         if not self.path.exists():
-            raise BadInput(f"{self.path}: no such file or folder{meant_file(self.path)}")
+            raise InputError(f"{self.path}: no such file or folder{meant_file(self.path)}")
         if not self.path.is_dir():
             if is_image(self.path):
-                raise BadInput(f"{self.path}: is a picture: name its folder, or use `scoregate score`")
+                raise InputError(f"{self.path}: is a picture: name its folder, or use `scoregate score`")
             return self.path
         return next((file for name in METADATA if (file := self.path / name).is_file()), None)
 
@@ -221,7 +222,7 @@ class Dataset:
             yield self.row(each, file, in_csv)
 
     def check(self) -> None:
-        """Read the first sample or row.  Raises `BadInput` if there is none, or a column is missing."""
+        """Read the first sample or row.  Raises `InputError` if there is none, or a column is missing."""
         next(self.sampled() if self.shards else iter(self), None)
 
     def check_samples(self) -> None:
@@ -245,7 +246,7 @@ class Dataset:
         return not self.matrix and all(column in record.values for column, _ in self.wanted())
 
     def check_columns(self, rows: Iterable[Record]) -> None:
-        """Raise `BadInput` if a column is missing: one line instead of an error for each row."""
+        """Raise `InputError` if a column is missing: one line instead of an error for each row."""
         table = self.table or self.path
         first = [*islice(rows, ROWS_SEARCHED_FOR_COLUMN)]
         seen = [list(record.values) for record in first]
@@ -254,18 +255,18 @@ class Dataset:
         if seen and not names and self.shards:
             return  # each of them has an error
         if not names:
-            raise BadInput(
+            raise InputError(
                 f"{table}: no rows" if not seen else f"{table}: none of the first rows can be read{why}"
             )
         read = [*self.image.split(","), *self.prompt_column.split(",")]
         if self.matrix and (fault := taken([name for name in names if name not in read])):
-            raise BadInput(fault)
+            raise InputError(fault)
         for given, argument in self.wanted():
             for column in given.split(",") if self.matrix else [given]:
                 if column not in names:
                     apart = NEIGHBOURS if self.shards and names == ["image"] else ""
                     others = [name for name, _ in self.wanted() if name != column]
-                    raise NoColumn(table, column, names, argument, others, apart)
+                    raise NoColumnError(table, column, names, argument, others, apart)
 
     def row(self, record: Record, file: Path, in_csv: bool) -> Row:
         """Return a record of *file* as a row; pictures are named relative to its folder."""
@@ -370,7 +371,7 @@ def read_dataset(
         prompt_from_name: the regular expression of the prompt in the name of a folder's picture.
 
     Raises:
-        BadInput: nothing can be read from *source*, or none of its first rows has the columns.
+        InputError: nothing can be read from *source*, or none of its first rows has the columns.
         OSError: a table cannot be read.
     """
     by_name = None if prompts is None else Path(prompts)

@@ -22,7 +22,8 @@ from scoregate.data.rows import (
     kind_of,
     prompt_fault,
 )
-from scoregate.records import BROKEN, BadInput, NoColumn, Record, check_regular, kind, opened, records
+from scoregate.errors import InputError, NoColumnError
+from scoregate.records import BROKEN, Record, check_regular, kind, opened, records
 
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")  # Hugging Face's `imagefolder`
 TEXTS = frozenset({".txt", ".json", ".jsonl", ".csv", ".tsv", ".md", ".html"})  # files that go with pictures
@@ -39,7 +40,7 @@ def captioned(folder: Path, any_path: bool, of_all: str | None, no_prompt: bool)
     """
     files = sorted(image_files(folder))
     if not files:
-        raise BadInput(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
+        raise InputError(f"{folder}: no pictures, and no {' or '.join(METADATA)}")
     for number, file in enumerate(files, 1):
         name = file.relative_to(folder).as_posix()
         try:
@@ -65,7 +66,7 @@ def titled(folder: Path, expression: str, any_path: bool) -> Iterator[Row]:
     """Yield the pictures and videos below *folder* with the prompts in their names, see `prompt_in`."""
     files = sorted(image_files(folder))
     if not files:
-        raise BadInput(f"{folder}: no pictures")
+        raise InputError(f"{folder}: no pictures")
     for number, file in enumerate(files, 1):
         name = file.relative_to(folder).as_posix()
         prompt = prompt_in(without_suffix(name), expression)
@@ -84,16 +85,16 @@ def prompted(
     a fault, and so is a prompt without a picture.  These are last.
 
     Raises:
-        BadInput: there is no picture, or no prompt of any; others as `prompts_in`.
+        InputError: there is no picture, or no prompt of any; others as `prompts_in`.
     """
     prompts = prompts_in(file, image_column, prompt_column)
     files = {path.relative_to(folder).as_posix(): path for path in sorted(image_files(folder))}
     if not files:
-        raise BadInput(f"{folder}: no pictures")
+        raise InputError(f"{folder}: no pictures")
     keys = {name: key_in(prompts, composed(name)) for name in files}
     if not any(key in prompts for key in keys.values()):
         named = ", ".join(islice(prompts, NAMED_PROMPTS)) or "nothing"
-        raise BadInput(
+        raise InputError(
             f"{file} has no prompt of a picture in {folder}: it has those of {named}, and the first picture"
             f" is {next(iter(files))}"
         )
@@ -154,7 +155,7 @@ def prompts_in(file: Path, image_column: str, prompt_column: str) -> dict[str, t
     With each are the other columns of the table that results keep.
 
     Raises:
-        BadInput: it is neither, or a name stands there twice; the error has the row.
+        InputError: it is neither, or a name stands there twice; the error has the row.
         OSError: it cannot be read.
     """
     columns = image_column, prompt_column
@@ -162,29 +163,29 @@ def prompts_in(file: Path, image_column: str, prompt_column: str) -> dict[str, t
     for row in json_pairs(file, columns) if kind(file) == ".json" else records(file):
         place = f"{file}, row {row.number}"
         if row.fault:
-            raise BadInput(f"{place}: {row.fault}")
+            raise InputError(f"{place}: {row.fault}")
         if missing := [column for column in columns if column not in row.values]:
             option = "--image-column" if missing[0] == image_column else "--prompt-column"
-            raise NoColumn(place, missing[0], row.values, option, columns)
+            raise NoColumnError(place, missing[0], row.values, option, columns)
         name, prompt = (row.values[column] for column in columns)
         if not isinstance(name, str) or not name:
-            raise BadInput(f"{place}: column {image_column} is no name of a picture")
+            raise InputError(f"{place}: column {image_column} is no name of a picture")
         if composed(name) in found:
-            raise BadInput(f"{place}: {name} stands there twice")
+            raise InputError(f"{place}: {name} stands there twice")
         others = {key: cell for key, cell in row.values.items() if key not in columns and is_column(cell)}
         found[composed(name)] = prompt, others
     return found
 
 
 def json_pairs(file: Path, columns: tuple[str, str]) -> Iterator[Record]:
-    """Yield the names and values of a JSON object, those of a repeated name, too.  Raises `BadInput`."""
+    """Yield the names and values of a JSON object, those of a repeated name, too.  Raises `InputError`."""
     try:
         with opened(file) as content:
             pairs = json.loads(content.read(), object_pairs_hook=tuple)
     except (ValueError, RecursionError, *BROKEN) as exc:
-        raise BadInput(f"{file}: not JSON ({exc})") from exc
+        raise InputError(f"{file}: not JSON ({exc})") from exc
     if not isinstance(pairs, tuple):
-        raise BadInput(f"{file}: not a JSON object")
+        raise InputError(f"{file}: not a JSON object")
     for number, pair in enumerate(pairs, 1):
         yield Record(number, dict(zip(columns, pair, strict=True)))
 
@@ -279,10 +280,10 @@ def generated(folder: Path, metrics: Sequence[str], any_path: bool) -> Iterator[
     A prompt without pictures is a row with a fault.
 
     Raises:
-        BadInput: no prompt has a picture.
+        InputError: no prompt has a picture.
     """
     if not any(file for _, file in samples(folder)):
-        raise BadInput(f"{folder}: no prompt has a {NO_SAMPLE}")
+        raise InputError(f"{folder}: no prompt has a {NO_SAMPLE}")
     for number, (of_prompt, file) in enumerate(samples(folder), 1):
         name = (file or of_prompt / SAMPLES).relative_to(folder).as_posix()
         try:

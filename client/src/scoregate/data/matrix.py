@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from scoregate.data.rows import Row, empty
-from scoregate.records import BadInput, Record, check_regular, json_or_text
+from scoregate.errors import InputError
+from scoregate.records import Record, check_regular, json_or_text
 
 ID = "id"  # the data set's own name of an item
 ITEM, IMAGE_NUMBER, CAPTION = (
@@ -44,20 +45,20 @@ def sweep_of(text: str) -> Sweep:
     Return the sweep of an argument `METRIC.OPTION=FILE`; each line of the file is a value.
 
     Raises:
-        BadInput: the argument has another form, or the file has no values or one twice.
+        InputError: the argument has another form, or the file has no values or one twice.
         OSError: the file cannot be read.
     """
     name, equals, file = text.partition("=")
     metric, _, option = name.rpartition(".")
     if not (metric and option and equals and file):
-        raise BadInput(f"--sweep {text}: it has the form METRIC.OPTION=FILE")
+        raise InputError(f"--sweep {text}: it has the form METRIC.OPTION=FILE")
     check_regular(file)
     try:
         lines = [line for line in Path(file).read_text("utf-8-sig").splitlines() if line.strip()]
     except UnicodeDecodeError:
-        raise BadInput(f"{file}: is not UTF-8") from None
+        raise InputError(f"{file}: is not UTF-8") from None
     if not lines or len(set(lines)) < len(lines):
-        raise BadInput(f"{file}: {'a value stands there twice' if lines else 'there is no value'}")
+        raise InputError(f"{file}: {'a value stands there twice' if lines else 'there is no value'}")
     return Sweep(metric, option, {line: json_or_text(line) for line in lines})
 
 

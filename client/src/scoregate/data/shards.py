@@ -16,9 +16,9 @@ from typing import Any, BinaryIO, cast
 
 from scoregate.data.folders import is_hidden
 from scoregate.data.rows import IMAGES, SHARDS, VIDEOS
+from scoregate.errors import InputError
 from scoregate.records import (
     MAX_LINE,
-    BadInput,
     Record,
     arrow,
     arrow_batches,
@@ -51,7 +51,7 @@ MEMBER = re.compile(r"((?:.*/)?[^/.]+)\.([^/]+)", re.DOTALL)  # the key and the 
 Member = tuple[str, str, tarfile.TarInfo, tarfile.TarFile]
 
 
-class BadSample(ValueError):
+class SampleError(ValueError):
     """A sample cannot be scored; the rest of its shard can be read."""
 
 
@@ -65,19 +65,21 @@ def shards_of(path: Path, more: Sequence[Path] = ()) -> list[Path]:
         more: further ones, all of one data set; then a Parquet file is a shard, too.
 
     Raises:
-        BadInput: a file of a pattern is missing, one of several paths has no shards, or two shards have the
+        InputError: a file of a pattern is missing, one of several paths has no shards, or two shards have the
             same name; or pyarrow is not installed.
     """
     found = named_by(path)
     if more:
         parts = [(each, named_by(each) or parquet_alone(each)) for each in (path, *more)]
         if others := [each for each, shards in parts if not shards]:
-            raise BadInput(f"{others[0]}: is no shard; name the data sets of several generators as NAME=PATH")
+            raise InputError(
+                f"{others[0]}: is no shard; name the data sets of several generators as NAME=PATH"
+            )
         found = [shard for _, shards in parts for shard in shards]
     if set(map(kind, found)) - {".tar"}:
         arrow()
     if len(set(map(stem, found))) < len(found):
-        raise BadInput(f"{path}: two shards have the same name")
+        raise InputError(f"{path}: two shards have the same name")
     return found
 
 
@@ -96,18 +98,18 @@ def parquet_alone(path: Path) -> list[Path]:
 
 
 def listed(pattern: Path) -> list[Path]:
-    """Return the files of a pattern.  Raises `BadInput`."""
+    """Return the files of a pattern.  Raises `InputError`."""
     text = str(pattern)
     names = expanded(text) if RANGE.search(text) else iter(sorted(glob(text)))
     files = [Path(name) for name in islice(names, MAX_SHARDS + 1)]
     if not (files or RANGE.search(text)):
-        raise BadInput(f"{pattern}: there is no such file")
+        raise InputError(f"{pattern}: there is no such file")
     if len(files) > MAX_SHARDS:
-        raise BadInput(f"{pattern}: more than {MAX_SHARDS} files")
+        raise InputError(f"{pattern}: more than {MAX_SHARDS} files")
     if not files or not all(kind(file) in SHARDS for file in files):
-        raise BadInput(f"{pattern}: shards have names that end in {', '.join(SHARDS)}")
+        raise InputError(f"{pattern}: shards have names that end in {', '.join(SHARDS)}")
     if missing := [file for file in files if not file.is_file()]:
-        raise BadInput(f"{pattern}: {len(missing)} of {len(files)} files are missing, first {missing[0]}")
+        raise InputError(f"{pattern}: {len(missing)} of {len(files)} files are missing, first {missing[0]}")
     return files
 
 
@@ -134,14 +136,14 @@ def below(folder: Path) -> list[Path]:
     Return the shards in `data/`, as data sets lie on Hugging Face's hub, or in the split of a `DatasetDict`.
 
     Raises:
-        BadInput: there are several splits.
+        InputError: there are several splits.
     """
     if not (folder / SPLITS).is_file():
         return in_folder(folder / DATA) if (folder / DATA).is_dir() else []
     splits = {each: in_folder(each) for each in sorted(folder.iterdir()) if each.is_dir()}
     found = {each: shards for each, shards in splits.items() if shards}
     if len(found) > 1:
-        raise BadInput(f"{folder}: there are several splits, name one of {', '.join(map(str, found))}")
+        raise InputError(f"{folder}: there are several splits, name one of {', '.join(map(str, found))}")
     return next(iter(found.values()), [])
 
 
@@ -169,14 +171,14 @@ def tar_samples(shard: str, file: BinaryIO, image_part: str = "") -> Iterator[Re
         name = f"{shard}/{key}"
         try:
             values = values_of(name, content_of(found, image_part))
-        except BadSample as exc:
+        except SampleError as exc:
             yield Record(number, fault=str(exc), name=name)
         else:
             yield Record(number, values, name=name)
 
 
 def content_of(found: Iterable[Member], image_part: str = "") -> dict[str, bytes]:
-    """Return the picture, the text and the JSON of a sample.  Raises `BadSample`."""
+    """Return the picture, the text and the JSON of a sample.  Raises `SampleError`."""
     parts: dict[str, bytes] = {}
     fault, longer = "", list[str]()
     named = f".{image_part.lower()}" if image_part else ""
@@ -197,7 +199,7 @@ def content_of(found: Iterable[Member], image_part: str = "") -> dict[str, bytes
         else:
             parts[part] = file.read()
     if fault or IMAGE not in parts:
-        raise BadSample(fault or f"it has no picture{hint(image_part, longer)}")
+        raise SampleError(fault or f"it has no picture{hint(image_part, longer)}")
     return parts
 
 
@@ -221,18 +223,18 @@ def values_of(name: str, parts: Mapping[str, bytes]) -> dict[str, Any]:
     The prompt is `prompt` in the JSON, else the text file, else `caption` in the JSON.
 
     Raises:
-        BadSample: the text is not UTF-8, or the JSON no object.
+        SampleError: the text is not UTF-8, or the JSON no object.
     """
     if not name.isprintable():
-        raise BadSample("its name has characters that are not text")
+        raise SampleError("its name has characters that are not text")
     record = json_record(1, parts[JSON]) if JSON in parts else Record(1)
     if record.fault:
-        raise BadSample(f"its JSON is {record.fault}")
+        raise SampleError(f"its JSON is {record.fault}")
     values = dict(record.values)
     try:
         text = parts[TEXT].decode("utf-8-sig").strip() if TEXT in parts else None
     except UnicodeDecodeError:
-        raise BadSample("its text is not UTF-8") from None
+        raise SampleError("its text is not UTF-8") from None
     prompts = [values.get("prompt"), text, values.get("caption")]
     prompt = next((each for each in prompts if each not in (None, "")), text)
     image = {"bytes": parts[IMAGE], "path": name}

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 from scoregate.data.datasets import Dataset, renumbered
 from scoregate.data.rows import Row
-from scoregate.errors import BadImageError, reason_of
+from scoregate.errors import BadImageError, InputError, reason_of
 from scoregate.images import of_pillow
-from scoregate.records import BadInput
 
 GRID_HELP = "each picture is a sheet of ROWSxCOLUMNS pictures, which are scored one by one"
 GRID = re.compile(r"([1-9]\d?)x([1-9]\d?)", re.ASCII)
@@ -43,12 +42,12 @@ def grid_of(text: str) -> Grid:
     Return the grid in a text such as `2x2`, rows first.
 
     Raises:
-        BadInput: it has another form, or Pillow is not installed.
+        InputError: it has another form, or Pillow is not installed.
     """
     if not (found := GRID.fullmatch(text)):
-        raise BadInput(f"--grid {text}: it has the form ROWSxCOLUMNS, such as 2x2")
+        raise InputError(f"--grid {text}: it has the form ROWSxCOLUMNS, such as 2x2")
     if not find_spec("PIL"):
-        raise BadInput("--grid needs Pillow: pip install pillow")
+        raise InputError("--grid needs Pillow: pip install pillow")
     return Grid(rows=int(found[1]), columns=int(found[2]))
 
 

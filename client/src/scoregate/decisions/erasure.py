@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from scoregate.decisions.logs import BUSY_S, Logs, opened, writing
-from scoregate.records import BadInput, NoResult
+from scoregate.errors import InputError, NoResultError
 from scoregate.settings import Setting
 
 ROWS_PER_DELETE = 1000  # rows that are deleted while the file is locked
@@ -40,13 +40,13 @@ def erase(settings: EraseSettings, busy_s: float = BUSY_S) -> int:
         busy_s: see `opened`.
 
     Raises:
-        BadInput: none or several of the three are given, or a log is not valid.
-        NoResult: the rows are deleted, but another process kept a write-ahead log open.
+        InputError: none or several of the three are given, or a log is not valid.
+        NoResultError: the rows are deleted, but another process kept a write-ahead log open.
     """
     given = {"decision_id": settings.id, "picture": settings.image, "caller_id": settings.caller}
     chosen = [(column, value) for column, value in given.items() if value is not None]
     if len(chosen) != 1:
-        raise BadInput("give one of --id, --picture, --caller")
+        raise InputError("give one of --id, --picture, --caller")
     [(column, value)] = chosen
     value = value.lower() if column == "picture" else value
     with opened(settings.logs, busy_s) as logs:
@@ -54,7 +54,7 @@ def erase(settings: EraseSettings, busy_s: float = BUSY_S) -> int:
         marked = {*found, value} if column == "decision_id" else {*found}  # its label may be in another file
         emptied = [erase_marks(log, marked) for log in logs]
     if not all(emptied):
-        raise NoResult(
+        raise NoResultError(
             f"{len(found)} decisions erased; another process still reads the old content: run this again"
         )
     return len(found)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from scoregate.decisions.logs import DECISIONS, OBJECTS, Selection, opened, rows_of, time_of
-from scoregate.records import BadInput, arrow
+from scoregate.errors import InputError
+from scoregate.records import arrow
 from scoregate.settings import Setting
 
 ROWS_PER_GROUP = 1000  # rows of Parquet that are written together
@@ -37,11 +38,11 @@ def export(settings: ExportSettings) -> int:
     The file is whole, or is not changed.
 
     Raises:
-        BadInput: a log, or the name of the file, is not valid, or a metric has the name of a column.
+        InputError: a log, or the name of the file, is not valid, or a metric has the name of a column.
     """
     write = WRITERS.get(settings.out.suffix.lower())
     if write is None:
-        raise BadInput(f"{settings.out}: the name must end in {', '.join(WRITERS)}")
+        raise InputError(f"{settings.out}: the name must end in {', '.join(WRITERS)}")
     where, values = settings.where()
     if settings.decision:
         where, values = f"{where} AND decision = ?", [*values, settings.decision]
@@ -129,9 +130,9 @@ COLUMNS = (
 
 
 def columns(metrics: Sequence[str]) -> list[str]:
-    """Return the columns of a flat table.  Raises `BadInput` if a metric has the name of another one."""
+    """Return the columns of a flat table.  Raises `InputError` if a metric has the name of another one."""
     if taken := [name for name in metrics if name in COLUMNS]:
-        raise BadInput(
+        raise InputError(
             f"the metric {taken[0]} has the name of a column: write .jsonl, where scores are apart"
         )
     return [*COLUMNS, *metrics]

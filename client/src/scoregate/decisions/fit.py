@@ -21,9 +21,10 @@ from scoregate.calibration import (
     turned,
 )
 from scoregate.decisions.policies import NamedPolicy, policy_name
+from scoregate.errors import InputError, NoResultError
 from scoregate.expression import Condition
 from scoregate.policy import Policy
-from scoregate.records import BadInput, NoResult, Record, number, truth
+from scoregate.records import Record, number, truth
 from scoregate.runs.results import nested, records_in
 from scoregate.settings import Column, MetricNames, Setting, count, metric_names
 
@@ -126,11 +127,11 @@ class Fit:
         )
 
     def policy(self, name: str) -> NamedPolicy:
-        """Return the policy.  Raises `BadInput` if a metric's name is none of an expression."""
+        """Return the policy.  Raises `InputError` if a metric's name is none of an expression."""
         try:
             condition = Condition.of(self.accept, self.table.metrics)
         except ValueError as exc:
-            raise BadInput(f"{self.accept}: {exc}") from exc
+            raise InputError(f"{self.accept}: {exc}") from exc
         return NamedPolicy(name, Policy(condition), self.table.options)
 
     def lines(self) -> list[str]:
@@ -152,8 +153,8 @@ def fitted(settings: FitSettings) -> Fit:
     prompts, by the upper end of the interval of the false-accept rate; see `best_pair`.
 
     Raises:
-        BadInput: a row is not valid, or all labels are the same.
-        NoResult: no threshold accepts few enough bad rows, and some good row.
+        InputError: a row is not valid, or all labels are the same.
+        NoResultError: no threshold accepts few enough bad rows, and some good row.
     """
     table = table_of(settings)
     wanted = settings.false_accept_rate
@@ -161,15 +162,17 @@ def fitted(settings: FitSettings) -> Fit:
         bad, good = ([row.scores[0] for row in table.rows if row.good is kind] for kind in (False, True))
         threshold = for_false_accept_rate(bad, good, wanted)
         if threshold is None:
-            raise NoResult(f"no threshold has a false-accept rate of {float(wanted):g}: {too_many(bad)}")
+            raise NoResultError(f"no threshold has a false-accept rate of {float(wanted):g}: {too_many(bad)}")
         return fit_of(table, (threshold,), table.rows, table.rows)
     first, other = halves(table.rows, settings.seed)
     found = best_pair(first, most_allowed(sum(not row.good for row in first), wanted))
     if found is None:
-        raise NoResult("no pair of thresholds accepts a good row of the half, and few enough bad rows")
+        raise NoResultError("no pair of thresholds accepts a good row of the half, and few enough bad rows")
     for kind in (True, False):
         if not any(row.good is kind for row in other):
-            raise NoResult(f"the other half has no {'good' if kind else 'bad'} row, so there are no figures")
+            raise NoResultError(
+                f"the other half has no {'good' if kind else 'bad'} row, so there are no figures"
+            )
     return fit_of(table, found, first, other)
 
 
@@ -214,10 +217,10 @@ def most_allowed(bad: int, wanted: Fraction) -> int:
     Return the most false accepts of *bad* rows whose interval ends at *wanted* at the latest.
 
     Raises:
-        NoResult: even none would not show such a rate.
+        NoResultError: even none would not show such a rate.
     """
     if not bad or Rate(0, bad).interval[1] > wanted:
-        raise NoResult(
+        raise NoResultError(
             f"{bad} bad rows in the half that chooses are too few to show a false-accept rate of"
             f" {float(wanted):g}: the interval of 0 false accepts ends at"
             f" {Rate(0, bad).interval[1] if bad else 1:.4f}"
@@ -255,13 +258,13 @@ def best_pair(rows: Sequence[LabelledRow], allowed: int) -> tuple[float, float] 
 
 
 def table_of(settings: FitSettings) -> LabelledTable:
-    """Return the labelled rows of a file.  Raises `BadInput`."""
+    """Return the labelled rows of a file.  Raises `InputError`."""
     names = metrics_of(settings)
     origins = {name: origin(settings.scores, name) for name in names}
     if unknown := [name for name in settings.lower_is_better if name not in names]:
-        raise BadInput(f"--lower-is-better {unknown[0]}: is none of the metrics {', '.join(names)}")
+        raise InputError(f"--lower-is-better {unknown[0]}: is none of the metrics {', '.join(names)}")
     if mixed := [name for name in names if len(origins[name].options) > 1]:
-        raise BadInput(f"{settings.scores}: the scores of {mixed[0]} are of several options: choose one")
+        raise InputError(f"{settings.scores}: the scores of {mixed[0]} are of several options: choose one")
     lower = {name for name in names if origins[name].lower} | {*settings.lower_is_better}
     options = {name: each for name in names for each in origins[name].options if each}
     warnings = [*dict.fromkeys(chain.from_iterable(each.notes() for each in origins.values()))]
@@ -272,22 +275,22 @@ def table_of(settings: FitSettings) -> LabelledTable:
             table.left_out.setdefault(why, []).append(record.number)
     if not table.rows:
         check_columns(settings.scores, names, settings.label)
-        raise BadInput(f"{settings.scores}: no row has a label in {settings.label} and all scores")
+        raise InputError(f"{settings.scores}: no row has a label in {settings.label} and all scores")
     if len({row.good for row in table.rows}) == 1:
         only = int(table.rows[0].good)
-        raise BadInput(f"all {len(table.rows)} labels are {only}, and both kinds are needed")
+        raise InputError(f"all {len(table.rows)} labels are {only}, and both kinds are needed")
     return table
 
 
 def metrics_of(settings: FitSettings) -> tuple[str, ...]:
-    """Return the metrics that are chosen, or all of the file.  Raises `BadInput` for none or too many."""
+    """Return the metrics that are chosen, or all of the file.  Raises `InputError` for none or too many."""
     names = metric_names(settings.metrics)
     if not names:
         values = (nested(record.values) for record in records_in(settings.scores))
         names = [*dict.fromkeys(name for each in values for name in offered(each))]
     if not 1 <= len(names) <= METRICS:
         there = f"there are {', '.join(names)}" if names else "the file has no object `scores`"
-        raise BadInput(f"{settings.scores}: choose one or two metrics with --metric; {there}")
+        raise InputError(f"{settings.scores}: choose one or two metrics with --metric; {there}")
     return tuple(names)
 
 
@@ -298,7 +301,7 @@ def offered(values: Mapping[str, Any]) -> list[str]:
 
 
 def add_row(table: LabelledTable, record: Record, settings: FitSettings) -> str:
-    """Add a row; return why it is left out, if it is.  Raises `BadInput` for a cell that is not valid."""
+    """Add a row; return why it is left out, if it is.  Raises `InputError` for a cell that is not valid."""
     if record.fault:
         return "cannot be read"
     values = nested(record.values)

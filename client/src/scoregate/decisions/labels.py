@@ -11,7 +11,8 @@ from typing import Annotated, Any, NamedTuple
 from uuid import uuid4
 
 from scoregate.decisions.logs import Logs, Selection, opened, writing
-from scoregate.records import BadInput, NoColumn, records, truth
+from scoregate.errors import InputError, NoColumnError
+from scoregate.records import records, truth
 from scoregate.settings import Setting, count, whole
 
 IDS = ("decision_id", "caller_id")
@@ -66,7 +67,7 @@ def label(settings: LabelSettings) -> Labelled:
     Nothing is stored if a row is not valid.
 
     Raises:
-        BadInput: a log or a row is not valid.
+        InputError: a log or a row is not valid.
     """
     found = [label_of(record.number, record.values, record.fault) for record in records(settings.labels)]
     labels = [each for each in found if each is not None]
@@ -87,21 +88,21 @@ def label(settings: LabelSettings) -> Labelled:
 
 
 def label_of(number: int, values: Mapping[str, Any], fault: str) -> Label | None:
-    """Return the label in a row; None for a row that has none yet.  Raises `BadInput`."""
+    """Return the label in a row; None for a row that has none yet.  Raises `InputError`."""
     if fault:
-        raise BadInput(f"row {number}: {fault}")
+        raise InputError(f"row {number}: {fault}")
     if "good" not in values:
-        raise NoColumn(f"row {number}", "good", values)
+        raise NoColumnError(f"row {number}", "good", values)
     if str(values["good"] if values["good"] is not None else "").strip() == "":
         return None
     try:
         good = truth(values["good"])
     except ValueError as exc:
-        raise BadInput(f"row {number}, column good: {exc}") from exc
+        raise InputError(f"row {number}, column good: {exc}") from exc
     for column in IDS:
         if values.get(column):
             return Label(column, str(values[column]), good, str(values.get("who") or "") or None)
-    raise BadInput(f"row {number}: it has neither a decision_id nor a caller_id")
+    raise InputError(f"row {number}: it has neither a decision_id nor a caller_id")
 
 
 def sample(settings: SampleSettings) -> dict[str, tuple[int, int]]:
@@ -115,10 +116,10 @@ def sample(settings: SampleSettings) -> dict[str, tuple[int, int]]:
         The number of rows drawn and of all rows, by decision.
 
     Raises:
-        BadInput: no row is selected, or a log or the name of the table is not valid.
+        InputError: no row is selected, or a log or the name of the table is not valid.
     """
     if settings.out.suffix.lower() != ".csv":
-        raise BadInput(f"{settings.out}: the name must end in .csv")
+        raise InputError(f"{settings.out}: the name must end in .csv")
     where, values = settings.where()
     with opened(settings.logs) as logs:
         strata: dict[str, list[tuple[int, str]]] = {}
@@ -127,7 +128,7 @@ def sample(settings: SampleSettings) -> dict[str, tuple[int, int]]:
             for decision, id in log.execute(query, values):
                 strata.setdefault(decision, []).append((place, id))
         if not strata:
-            raise BadInput("no row is selected")
+            raise InputError("no row is selected")
         sizes = allotted({decision: len(rows) for decision, rows in strata.items()}, settings.n)
         chance = random.Random(settings.seed)
         drawn = {

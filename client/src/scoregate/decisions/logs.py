@@ -8,9 +8,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Annotated, Any
 
-from scoregate.records import BadInput, check_regular, strict_json
+from scoregate.errors import InputError
+from scoregate.records import check_regular, strict_json
 from scoregate.results import is_number
-from scoregate.settings import BadSetting, Setting
+from scoregate.settings import Setting, SettingError
 from scoregate.text import meant_file
 
 VERSION = 1  # the service writes tables of this version
@@ -38,7 +39,7 @@ def moment(text: str) -> float:
     try:
         parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
-        raise BadSetting("a date or a time, such as 2026-11-28 or 2026-11-28T09:30Z") from None
+        raise SettingError("a date or a time, such as 2026-11-28 or 2026-11-28T09:30Z") from None
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc)).timestamp()
 
 
@@ -84,19 +85,19 @@ def opened(paths: Iterable[Path], busy_s: float = BUSY_S) -> Iterator[list[sqlit
         busy_s: a command waits so long for a service that writes.
 
     Raises:
-        BadInput: one is missing or no log; also for errors of SQLite while the files are open.
+        InputError: one is missing or no log; also for errors of SQLite while the files are open.
     """
     with ExitStack() as stack:
         try:
             yield [connected(path, stack, busy_s) for path in dict.fromkeys(path.resolve() for path in paths)]
         except sqlite3.Error as exc:
-            raise BadInput(f"a log of decisions: {exc}") from exc
+            raise InputError(f"a log of decisions: {exc}") from exc
 
 
 def connected(path: Path, stack: ExitStack, busy_s: float) -> sqlite3.Connection:
     """Connect to one file until the stack ends."""
     if not path.is_file():
-        raise BadInput(f"{path}: there is no such file{meant_file(path)}")
+        raise InputError(f"{path}: there is no such file{meant_file(path)}")
     check_regular(path)
     connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=busy_s, isolation_level=None)
     stack.callback(connection.close)
@@ -104,9 +105,9 @@ def connected(path: Path, stack: ExitStack, busy_s: float) -> sqlite3.Connection
         connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
         [version] = connection.execute("PRAGMA user_version").fetchone()
     except sqlite3.DatabaseError as exc:
-        raise BadInput(f"{path}: {exc}") from exc
+        raise InputError(f"{path}: {exc}") from exc
     if version != VERSION:
-        raise BadInput(f"{path}: is no log of decisions, or of another version")
+        raise InputError(f"{path}: is no log of decisions, or of another version")
     connection.row_factory = sqlite3.Row
     return connection
 
@@ -134,34 +135,34 @@ def rows_of(
         columns: those of `OBJECTS` whose JSON is parsed; the others stay text.
 
     Raises:
-        BadInput: a row is damaged; the message names the file and the decision.
+        InputError: a row is damaged; the message names the file and the decision.
     """
     file = log.execute("PRAGMA database_list").fetchone()["file"]
     try:
         for row in log.execute(f"SELECT * FROM decisions WHERE {where} ORDER BY time", values):
             yield checked(row, columns, f"{file}, decision {row['decision_id']}")
     except sqlite3.Error as exc:
-        raise BadInput(f"{file}: {exc}") from exc
+        raise InputError(f"{file}: {exc}") from exc
 
 
 def checked(row: sqlite3.Row, columns: Collection[str], place: str) -> dict[str, Any]:
-    """Return a row with the JSON of *columns* parsed.  Raises `BadInput`, which begins with *place*."""
+    """Return a row with the JSON of *columns* parsed.  Raises `InputError`, which begins with *place*."""
     values = dict(row)
     if values["decision"] not in DECISIONS:
-        raise BadInput(f"{place}: its decision is {values['decision']!r}")
+        raise InputError(f"{place}: its decision is {values['decision']!r}")
     try:
         time_of(values["time"])
     except (ValueError, OverflowError, OSError):
-        raise BadInput(f"{place}: its time is {values['time']!r}") from None
+        raise InputError(f"{place}: its time is {values['time']!r}") from None
     for name in columns:
         try:
             values[name] = strict_json(values[name])
         except (ValueError, RecursionError):
-            raise BadInput(f"{place}: its {name} are not JSON") from None
+            raise InputError(f"{place}: its {name} are not JSON") from None
         kind, is_entry = OBJECTS[name]
         entries = values[name].values() if isinstance(values[name], dict) else values[name]
         if not isinstance(values[name], kind) or not all(map(is_entry, entries)):
-            raise BadInput(f"{place}: its {name} are {row[name][:MAX_SHOWN]}")
+            raise InputError(f"{place}: its {name} are {row[name][:MAX_SHOWN]}")
     return values
 
 

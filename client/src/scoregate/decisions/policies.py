@@ -9,10 +9,11 @@ from typing import Annotated, Any, TypeVar
 
 from scoregate.data.rows import QUESTION_SET, Row
 from scoregate.decisions.logs import DECISIONS
+from scoregate.errors import InputError
 from scoregate.expression import ANY, NAME, Condition, Formula, Interval
 from scoregate.policy import Outcome, Policy
-from scoregate.records import BadInput, toml_of
-from scoregate.settings import BadSetting, Setting
+from scoregate.records import toml_of
+from scoregate.settings import Setting, SettingError
 from scoregate.text import meant
 
 CHOICES = {"without_score": DECISIONS, "unreadable": ("review", "reject")}
@@ -26,7 +27,7 @@ E = TypeVar("E", Condition, Formula)
 def policy_name(text: str) -> str:
     """Return a name that a policy may have."""
     if not POLICY.fullmatch(text):
-        raise BadSetting("a policy's name has a-z, 0-9 and _, at most 64, and begins with a letter")
+        raise SettingError("a policy's name has a-z, 0-9 and _, at most 64, and begins with a letter")
     return text
 
 
@@ -62,10 +63,10 @@ class NamedPolicy:
         return self.rules.decide(known, errors)
 
     def check_options(self, row: Row) -> None:
-        """Raise `BadInput` if a row has options of its own for a deciding metric, but a question set."""
+        """Raise `InputError` if a row has options of its own for a deciding metric, but a question set."""
         for metric in self.rules.deciding:
             if own := [option for option in row.options.get(metric, {}) if option != QUESTION_SET]:
-                raise BadInput(
+                raise InputError(
                     f"row {row.number}: the options of {metric} are those of the policy, and a row may have"
                     f" a {QUESTION_SET} alone: it has {', '.join(own)}"
                 )
@@ -83,26 +84,26 @@ def policy_of(settings: PolicyFile) -> NamedPolicy:
     Return the policy of a file; metrics are not checked, since only a service has them.
 
     Raises:
-        BadInput: the file has no such policy, or several and none is named, or a setting is not valid.
+        InputError: the file has no such policy, or several and none is named, or a setting is not valid.
     """
     path, tables = settings.file, toml_of(settings.file).get("policies")
     if not isinstance(tables, dict) or not tables:
-        raise BadInput(f"{path}: has no table [policies.NAME]")
+        raise InputError(f"{path}: has no table [policies.NAME]")
     if settings.name is None and len(tables) > 1:
-        raise BadInput(f"{path}: has several policies: choose one with --name: {', '.join(tables)}")
+        raise InputError(f"{path}: has several policies: choose one with --name: {', '.join(tables)}")
     name = settings.name or next(iter(tables))
     if name not in tables:
-        raise BadInput(f"{path}: has no policy {name}; there are {', '.join(tables)}")
+        raise InputError(f"{path}: has no policy {name}; there are {', '.join(tables)}")
     place, table = f"{path}: policies.{name}", tables[name]
     if not isinstance(table, dict):
-        raise BadInput(f"{place}: is not a table")
+        raise InputError(f"{place}: is not a table")
     if unknown := [key for key in table if key not in KEYS]:
-        raise BadInput(f"{place}.{unknown[0]}: no such setting; there are {', '.join(KEYS)}")
+        raise InputError(f"{place}.{unknown[0]}: no such setting; there are {', '.join(KEYS)}")
     if not isinstance(options := table.get("options", {}), dict):
-        raise BadInput(f"{place}.options: is not a table")
+        raise InputError(f"{place}.options: is not a table")
     rules = rules_of(place, table)
     if not rules.deciding:  # as the service refuses it
-        raise BadInput(f"{place}.accept: names no metric")
+        raise InputError(f"{place}.accept: names no metric")
     return NamedPolicy(name, rules, options)
 
 
@@ -114,11 +115,11 @@ def served_policy(served: Mapping[str, Any], name: str) -> NamedPolicy:
         served: the policies of `GET /policies`, by name.
 
     Raises:
-        BadInput: it has no such policy, or this client cannot parse it.
+        InputError: it has no such policy, or this client cannot parse it.
     """
     if name not in served:
         hint = meant(name, served) if served else "; with --local, --policy-file FILE brings policies"
-        raise BadInput(f"no policy {name}; the service has {', '.join(served) or 'none'}{hint}")
+        raise InputError(f"no policy {name}; the service has {', '.join(served) or 'none'}{hint}")
     table = served[name]
     ranges = {metric: interval_of(*bounds) for metric, bounds in table.get("ranges", {}).items()}
     return NamedPolicy(name, rules_of(f"policies.{name}", table), table["options"], table["id"], ranges)
@@ -130,13 +131,13 @@ def interval_of(low: float | None, high: float | None) -> Interval:
 
 
 def rules_of(place: str, table: Mapping[str, Any]) -> Policy:
-    """Return the conditions and choices in the table of a policy.  Raises `BadInput`."""
+    """Return the conditions and choices in the table of a policy.  Raises `InputError`."""
     for key, choices in CHOICES.items():
         if table.get(key, choices[0]) not in choices:
-            raise BadInput(f"{place}.{key}: choose from {', '.join(choices)}")
+            raise InputError(f"{place}.{key}: choose from {', '.join(choices)}")
     accept = parsed(place, "accept", Condition, table)
     if accept is None:
-        raise BadInput(f"{place}.accept: is missing")
+        raise InputError(f"{place}.accept: is missing")
     review = parsed(place, "review", Condition, table)
     rank_by = parsed(place, "rank_by", Formula, table)
     chosen = {key: table[key] for key in CHOICES if key in table}
@@ -144,15 +145,15 @@ def rules_of(place: str, table: Mapping[str, Any]) -> Policy:
 
 
 def parsed(place: str, key: str, kind: type[E], table: Mapping[str, Any]) -> E | None:
-    """Return the expression of a setting; None if it is not set.  Raises `BadInput`."""
+    """Return the expression of a setting; None if it is not set.  Raises `InputError`."""
     if key not in table:
         return None
     if not isinstance(table[key], str):
-        raise BadInput(f"{place}.{key}: is not a text")
+        raise InputError(f"{place}.{key}: is not a text")
     try:
         return kind.of(table[key])
     except ValueError as exc:
-        raise BadInput(f"{place}.{key}: {exc}") from exc
+        raise InputError(f"{place}.{key}: {exc}") from exc
 
 
 def as_toml(policy: NamedPolicy, comments: list[str]) -> str:

@@ -10,9 +10,9 @@ from scoregate.calibration import Rate
 from scoregate.decisions.export import labels_of
 from scoregate.decisions.logs import Selection, opened, rows_of
 from scoregate.decisions.policies import NamedPolicy, PolicyFile, policy_of
+from scoregate.errors import InputError
 from scoregate.expression import ANY
 from scoregate.policy import UNREADABLE, Policy, Verdict
-from scoregate.records import BadInput
 
 Label = Literal["good", "bad", "split", "none"]  # split: as many good as bad labels
 LABELS: Sequence[Label] = ("good", "bad", "split", "none")
@@ -126,7 +126,7 @@ def tried(settings: TrialSettings) -> tuple[NamedPolicy, dict[str, Trial]]:
     The scores are those of the log: with the options and models of the policies that computed them.
 
     Raises:
-        BadInput: the policy or a log is not valid, or no row is selected.
+        InputError: the policy or a log is not valid, or no row is selected.
     """
     policy = policy_of(settings)
     trials: dict[str, Trial] = {}
@@ -139,7 +139,7 @@ def tried(settings: TrialSettings) -> tuple[NamedPolicy, dict[str, Trial]]:
                 trial = trials.setdefault(row["policy"], Trial())
                 trial.add(row, label_of(shares.get(row["decision_id"])), policy.rules)
     if not trials:
-        raise BadInput("no row is selected")
+        raise InputError("no row is selected")
     return policy, dict(sorted(trials.items()))
 
 

@@ -8,7 +8,8 @@ import numpy as np
 from scipy import stats
 from scipy.stats import rankdata
 
-from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, coded, floats
+from scoregate.errors import ColumnError
+from scoregate.evaluation.arrays import Codes, Floats, Names, coded, floats
 from scoregate.evaluation.bootstrap import Sample
 
 MAX_CELLS = 20_000  # cells of a table, up to which it is faster
@@ -30,10 +31,10 @@ class Correlation:
 
 
 def correlation(metric: Any, human: Any) -> Correlation:
-    """Return three correlations.  Raises `BadColumn` for a constant column."""
+    """Return three correlations.  Raises `ColumnError` for a constant column."""
     metric, human = floats(metric, "metric", varied=True), floats(human, "human", varied=True)
     if len(metric) != len(human):
-        raise BadColumn("human", f"{len(human)} values for {len(metric)} of the metric")
+        raise ColumnError("human", f"{len(human)} values for {len(metric)} of the metric")
     of_metric, of_human = (np.unique(column, return_inverse=True)[1] for column in (metric, human))
     return Correlation(
         len(metric),
@@ -104,14 +105,14 @@ def auroc(metric: Any, label: Any) -> Auroc:
         label: 1 for a right picture, 0 for a wrong one.
 
     Raises:
-        BadColumn: all scores or all labels are the same, or a label is something else.
+        ColumnError: all scores or all labels are the same, or a label is something else.
     """
     metric, label = floats(metric, "metric", varied=True), floats(label, "label")
     if not np.isin(label, (0, 1)).all():
-        raise BadColumn("label", "a label is 0 or 1")
+        raise ColumnError("label", "a label is 0 or 1")
     good, bad = metric[label == 1], metric[label == 0]
     if not (len(good) and len(bad)):
-        raise BadColumn("label", f"all {len(label)} labels are {label[0]:g}")
+        raise ColumnError("label", f"all {len(label)} labels are {label[0]:g}")
     ranks = rankdata(metric)[label == 1].sum() - len(good) * (len(good) + 1) / 2
     ordered = np.sort(bad)
     tied = (np.searchsorted(ordered, good, "right") - np.searchsorted(ordered, good)).sum()
@@ -161,14 +162,14 @@ def best_of(metric: Any, human: Any, group: Names) -> BestOf:
     that all N are about the same pictures.
 
     Raises:
-        BadColumn: no group has two pictures.
+        ColumnError: no group has two pictures.
     """
     metric, human = floats(metric, "metric"), floats(human, "human")
     names, codes = coded(group)
     sizes = np.bincount(codes, minlength=len(names))
     most = int(sizes.max())
     if most < 2:
-        raise BadColumn("group", "no group has two pictures")
+        raise ColumnError("group", "no group has two pictures")
     groups, picked = np.flatnonzero(sizes == most), []
     for code in groups:
         rows = codes == code

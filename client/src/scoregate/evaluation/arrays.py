@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from scoregate.records import BadInput
+from scoregate.errors import ColumnError
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.intp]
@@ -18,20 +18,6 @@ Names = Sequence[str]
 SCALES = (*(10**places for places in range(10)), lcm(*range(1, 21)))
 LARGEST_INTEGER = 2.0**33
 NOISE = 1e-14  # share of a value by which a few additions and a division round it
-
-
-class BadColumn(BadInput):
-    """
-    A column is not valid for the figure.
-
-    Attributes:
-        role: the argument of the function that holds the column, such as `metric`.
-        why: one line.
-    """
-
-    def __init__(self, role: str, why: str) -> None:
-        super().__init__(f"{role}: {why}")
-        self.role, self.why = role, why
 
 
 def coded(names: Names) -> tuple[list[str], Codes]:
@@ -65,17 +51,19 @@ def floats(values: Any, role: str, *, varied: bool = False) -> Floats:
     figure goes through it, so that ranks, pairs and areas count the same values as equal.
 
     Raises:
-        BadColumn: the column is empty, a value is not finite, or all are equal though they must be *varied*.
+        ColumnError: the column is empty, a value is not finite, or all are equal and must be *varied*.
     """
     found = np.asarray(values, dtype=np.float64)
     if not found.size:
-        raise BadColumn(role, "no row has a value")
+        raise ColumnError(role, "no row has a value")
     if not np.isfinite(found).all():
-        raise BadColumn(role, "a value is no finite number")
+        raise ColumnError(role, "a value is no finite number")
     whole, scale = exact(found)
     found = whole / scale
     if varied and found.min() == found.max():
-        raise BadColumn(role, f"all {len(found)} values are {found[0]:g}" if found[1:].size else "one value")
+        raise ColumnError(
+            role, f"all {len(found)} values are {found[0]:g}" if found[1:].size else "one value"
+        )
     return found
 
 
@@ -91,10 +79,10 @@ class Scale:
 
 
 def inside(ratings: Floats, scale: Scale | None, role: str) -> npt.NDArray[np.bool_]:
-    """Return the mask of ratings on the scale.  Raises `BadColumn` if all are outside."""
+    """Return the mask of ratings on the scale.  Raises `ColumnError` if all are outside."""
     found = np.ones(len(ratings), bool)
     if scale:
         found = (ratings >= scale.low) & (ratings <= scale.high)
     if not found.any():
-        raise BadColumn(role, f"no value lies in {scale}" if scale else "no row has a value")
+        raise ColumnError(role, f"no value lies in {scale}" if scale else "no row has a value")
     return found

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
-from scoregate.evaluation.arrays import BadColumn, Codes, Floats
-from scoregate.records import BadInput
+from scoregate.errors import ColumnError, InputError
+from scoregate.evaluation.arrays import Codes, Floats
 from scoregate.settings import Column, Setting, count
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def drawn(sample: Sample, times: int, seed: int) -> Drawn:
         chosen = random.integers(sample.units, size=sample.units)
         try:
             found.append(sample.figures(np.bincount(chosen, minlength=sample.units)))
-        except BadColumn:  # all rows drawn may have the same rating, for example
+        except ColumnError:  # all rows drawn may have the same rating, for example
             found.append({})
     names = dict.fromkeys(name for figures in found for name in figures)
     values = {name: np.array([figures.get(name, np.nan) for figures in found]) for name in names}
@@ -223,12 +223,12 @@ def cluster_of(settings: Drawings, table: "Table", name: str, units: Cells) -> C
         units: the unit of each row, which is never divided; None in a row that is in no figure.
 
     Raises:
-        BadInput: there is no such column, or a unit has two of its values.
+        InputError: there is no such column, or a unit has two of its values.
     """
     if settings.cluster:
         cells = table.texts(settings.cluster)
         if divided := [*divided_by(units, cells)]:
-            raise BadInput(
+            raise InputError(
                 f"{table.path}, column {settings.cluster}: {name} {divided[0]} has several of its values"
             )
         return Cluster(settings.cluster, cells)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, coded, floats
+from scoregate.errors import ColumnError
+from scoregate.evaluation.arrays import Codes, Floats, Names, coded, floats
 from scoregate.evaluation.bootstrap import Sample, means
 
 TASKS = ("single_object", "two_object", "counting", "colors", "position", "color_attr")
@@ -49,12 +50,12 @@ def geneval(tag: Names, prompt: Names, correct: Any, human: Any = None) -> GenEv
         correct: 1 for a picture that GenEval found correct, else 0; *human* are people's verdicts.
 
     Raises:
-        BadColumn: a task that GenEval does not have, or a verdict that is neither 0 nor 1.
+        ColumnError: a task that GenEval does not have, or a verdict that is neither 0 nor 1.
     """
     verdicts = truths(correct, "correct")
     people = None if human is None else truths(human, "human")
     if unknown := [name for name in tag if name not in TASKS]:
-        raise BadColumn("tag", f"{unknown[0]!r} is no task of GenEval: {', '.join(TASKS)}")
+        raise ColumnError("tag", f"{unknown[0]!r} is no task of GenEval: {', '.join(TASKS)}")
     tags = np.asarray(tag, dtype=object)
     tasks = {task: float(verdicts[tags == task].mean()) if (tags == task).any() else None for task in TASKS}
     shares = [share for share in tasks.values() if share is not None]
@@ -120,7 +121,7 @@ def sample_of(verdicts: Verdicts, cluster: Mapping[tuple[str, str], str] | None 
 def truths(values: Any, role: str) -> Floats:
     found = floats(values, role)
     if not np.isin(found, (0, 1)).all():
-        raise BadColumn(role, "a verdict is 0 or 1")
+        raise ColumnError(role, "a verdict is 0 or 1")
     return found
 
 

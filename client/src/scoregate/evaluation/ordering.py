@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import rankdata
 
-from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, Scale, coded, exact, floats, inside
+from scoregate.errors import ColumnError
+from scoregate.evaluation.arrays import Codes, Floats, Names, Scale, coded, exact, floats, inside
 
 ALPHA = 0.001
 DIGITS = 1e-12  # differences closer than this share of the largest one are equal
@@ -112,7 +113,7 @@ def ordering(
         human: people's ratings of the same rows; *agreement* is the share of pairs with their relation.
 
     Raises:
-        BadColumn: there is one generator, or two of them share no item.
+        ColumnError: there is one generator, or two of them share no item.
     """
     rule = Rule(alpha, zero_method, better)
     if human is None:
@@ -120,7 +121,7 @@ def ordering(
     found = ordered(floats(value, "value"), model, item, None, rule, "value")
     people = ordered(floats(human, "human"), model, item, scale, rule, "human")
     if set(people.order) != set(found.order):
-        raise BadColumn("human", "a generator has no rating inside the scale")
+        raise ColumnError("human", "a generator has no rating inside the scale")
     same = sum(a.relation == b.relation for a, b in zip(found.pairs, people.pairs, strict=True))
     return replace(
         found,
@@ -143,10 +144,10 @@ def ordered(
     models, rows = coded([name for name, keep in zip(model, kept, strict=True) if keep])
     items, columns = coded([name for name, keep in zip(item, kept, strict=True) if keep])
     if len(models) < 2:
-        raise BadColumn("model", f"there is one generator, {models[0]}, and an order needs two")
+        raise ColumnError("model", f"there is one generator, {models[0]}, and an order needs two")
     cells = cells_of(values[kept], rows, columns, (len(models), len(items)))
     if np.nanmin(cells) == np.nanmax(cells):
-        raise BadColumn(role, f"all values are {np.nanmin(cells):g}")
+        raise ColumnError(role, f"all values are {np.nanmin(cells):g}")
     cells, means = exact_cells(cells), np.nanmean(cells, axis=1)
     pairs = [compared(cells, models, a, b, rule) for a, b in combinations(range(len(models)), 2)]
     order = sorted(range(len(models)), key=lambda place: -means[place])
@@ -188,7 +189,7 @@ def exact_cells(cells: Floats) -> Floats:
 def compared(cells: Floats, models: list[str], a: int, b: int, rule: Rule) -> OrderedPair:
     both = ~np.isnan(cells[a]) & ~np.isnan(cells[b])
     if not both.any():
-        raise BadColumn("item", f"{models[a]} and {models[b]} share no item")
+        raise ColumnError("item", f"{models[a]} and {models[b]} share no item")
     differences = cells[a][both] - cells[b][both]
     found = signed_rank(differences, rule.zero_method)
     more = found.w_plus - found.w_minus if rule.better == "ranks" else float(differences.sum())

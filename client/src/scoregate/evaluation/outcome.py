@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+from scoregate.errors import InputError
 from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.bootstrap import Drawings, Drawn, caution, differences, interval
 from scoregate.evaluation.tables import GENERATOR, Table, joined, read_table, values
-from scoregate.records import BadInput
 from scoregate.settings import Column, MetricNames, Setting, ends_of_scale, generator_paths
 
 TABLE = ".csv, .jsonl or .parquet, also .gz, or a result of `scoregate batch`, also a folder of them"
@@ -80,7 +80,7 @@ class FigureSettings:
         return str(self.table)
 
     def read(self) -> Table:
-        """Return the table.  Raises `BadInput`, `OSError`."""
+        """Return the table.  Raises `InputError`, `OSError`."""
         return read_table(self.table)
 
 
@@ -108,7 +108,7 @@ class OfScores(FigureSettings):
         if self.table and not self.results:
             return read_table(self.table)
         if self.table or not self.results:
-            raise BadInput("name the scores: --scores FILE, or the results of each generator, NAME=FILE …")
+            raise InputError("name the scores: --scores FILE, or the results of each generator, NAME=FILE …")
         return joined(generator_paths(self.results))
 
 
@@ -172,7 +172,7 @@ def sliced(evaluated: Evaluated, settings: FigureSettings, table: Table) -> Figu
         records = [row for row, each in zip(table.records, tags, strict=True) if value in each]
         try:
             part = of_metrics(evaluated, settings, replace(table, records=records))
-        except BadInput as exc:  # all ratings may be the same, for example
+        except InputError as exc:  # all ratings may be the same, for example
             part = FigureOutcome({"error": str(exc)}, whole.draw)
         by[value] = {"rows": len(records)} | part.content | few(len(records), part)
     more = {"by": by, "untagged": sum(not each for each in tags)}

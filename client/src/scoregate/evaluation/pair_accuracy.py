@@ -14,7 +14,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, coded, exact, floats
+from scoregate.errors import ColumnError
+from scoregate.evaluation.arrays import Codes, Floats, Names, coded, exact, floats
 from scoregate.evaluation.bootstrap import Sample
 
 BLOCK = 1 << 20  # pairs that are in memory together
@@ -69,14 +70,14 @@ def pair_accuracy(
         average: over the groups, as in the paper and its code, or over the pairs of all groups in one pool.
 
     Raises:
-        BadColumn: a column is constant, or no group has two rows.
+        ColumnError: a column is constant, or no group has two rows.
     """
     metric, scale = exact(floats(metric, "metric", varied=True))
     human, _ = exact(floats(human, "human", varied=True))
     groups = np.zeros(len(metric), np.intp) if group is None else coded(group)[1]
     sizes = np.bincount(groups)
     if sizes.max() < 2:
-        raise BadColumn("group", "no group has two rows")
+        raise ColumnError("group", "no group has two rows")
     over_groups = average == "groups" and len(sizes) > 1
     of_group = 2 / (sizes * np.maximum(sizes - 1, 1)) if over_groups else np.ones(len(sizes))
     order = np.lexsort((metric, groups))
@@ -217,7 +218,7 @@ def preference(metric: Any, human: Any, group: Names, *, average: Average = "pai
         average: over the pairs of all groups, or over the groups with such a pair.
 
     Raises:
-        BadColumn: a column is constant, or no group has two pictures that people rated differently.
+        ColumnError: a column is constant, or no group has two pictures that people rated differently.
     """
     (metric, _), (human, _) = (
         exact(floats(metric, "metric", varied=True)),
@@ -226,7 +227,7 @@ def preference(metric: Any, human: Any, group: Names, *, average: Average = "pai
     names, groups = coded(group)
     apart = preferred(human, groups)
     if not apart.any():
-        raise BadColumn("group", "no group has two pictures that people rated differently")
+        raise ColumnError("group", "no group has two pictures that people rated differently")
     of_group = np.ones(len(names)) if average == "pairs" else 1 / np.where(apart, apart, np.inf)
     order = np.lexsort((metric, groups))
     rows = metric[order], human[order], groups[order], of_group[groups][order]

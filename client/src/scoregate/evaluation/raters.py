@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata
 
-from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, Scale, coded, floats, inside
+from scoregate.errors import ColumnError
+from scoregate.evaluation.arrays import Codes, Floats, Names, Scale, coded, floats, inside
 from scoregate.evaluation.bootstrap import Sample, band, drawn, interval
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -70,18 +71,18 @@ def ratings_of(unit: Names, rater: Names, rating: Any, scale: Scale | None = Non
     Return the ratings inside the scale.
 
     Raises:
-        BadColumn: no rating is inside the scale, there is one rater, or one rated a unit twice.
+        ColumnError: no rating is inside the scale, there is one rater, or one rated a unit twice.
     """
     values = floats(rating, "rating")
     kept = inside(values, scale, "rating")
     units, unit_codes = coded([name for name, keep in zip(unit, kept, strict=True) if keep])
     raters, rater_codes = coded([name for name, keep in zip(rater, kept, strict=True) if keep])
     if len(raters) < 2:
-        raise BadColumn("rater", f"there is one rater, {raters[0]}, and agreement needs two")
+        raise ColumnError("rater", f"there is one rater, {raters[0]}, and agreement needs two")
     cells, count = np.unique(unit_codes * len(raters) + rater_codes, return_counts=True)
     if count.max() > 1:
         unit_at, rater_at = divmod(int(cells[count.argmax()]), len(raters))
-        raise BadColumn(
+        raise ColumnError(
             "unit",
             f"{raters[rater_at]} rated {units[unit_at]} {count.max()} times; a unit is what is rated once",
         )
@@ -105,16 +106,16 @@ def alpha(
         cluster: the units that are drawn together; by default each is drawn by itself.
 
     Raises:
-        BadColumn: as `ratings_of`; no unit has two ratings; or all ratings are the same.
+        ColumnError: as `ratings_of`; no unit has two ratings; or all ratings are the same.
     """
     found = ratings_of(unit, rater, rating, scale)
     units, values = paired(found.units, found.values)
     together = np.array(unit if cluster is None else cluster, dtype=object)[found.kept]
     clusters = coded(together[np.bincount(found.units)[found.units] > 1].tolist())[1]
     if not len(units):
-        raise BadColumn("unit", "no unit has two ratings")
+        raise ColumnError("unit", "no unit has two ratings")
     if values.min() == values.max():
-        raise BadColumn("rating", f"all {len(values)} ratings are {values[0]:g}")
+        raise ColumnError("rating", f"all {len(values)} ratings are {values[0]:g}")
     low = np.full(units.max() + 1, np.inf)
     high = -low
     np.minimum.at(low, units, values)
@@ -137,7 +138,7 @@ def levels(unit: Names, rater: Names, rating: Any) -> Coefficients:
     """Return alpha at the three levels; None if it is undefined, for example if all ratings are the same."""
     try:
         found = alpha(unit, rater, rating)
-    except BadColumn:
+    except ColumnError:
         return dict.fromkeys(LEVELS)
     return {level: getattr(found, level) for level in LEVELS}
 
@@ -264,16 +265,16 @@ def convergence(
         model: the generator of each unit; with it the order of generators is compared, too.
 
     Raises:
-        BadColumn: as `alpha`; there is one generator, a unit has two, or all have the same score.
+        ColumnError: as `alpha`; there is one generator, a unit has two, or all have the same score.
     """
     if level not in LEVELS:
-        raise BadColumn("rating", f"{level} is no level of measurement: {', '.join(LEVELS)}")
+        raise ColumnError("rating", f"{level} is no level of measurement: {', '.join(LEVELS)}")
     found = ratings_of(unit, rater, rating, scale)
     count = len(found.names)
     random = np.random.default_rng(seed)
     steps = [step(found, level, k, list(subsets(count, k, samples, random))) for k in range(2, count + 1)]
     if steps[-1].mean is None:
-        raise BadColumn("rating", "no unit has two ratings that could differ")
+        raise ColumnError("rating", "no unit has two ratings that could differ")
     order = ordered(found, model, samples, seed) if model is not None else None
     return Convergence(level, steps, order, count, len(found.values), found.out_of_scale)
 
@@ -313,13 +314,13 @@ def ordered(ratings: Ratings, model: Names, samples: int, seed: int) -> list[Con
     """Return the correlation of the order by 1, 2, … raters with that by all of them."""
     names, models = coded([name for name, keep in zip(model, ratings.kept, strict=True) if keep])
     if len(names) < 2:
-        raise BadColumn("model", f"there is one generator, {names[0]}")
+        raise ColumnError("model", f"there is one generator, {names[0]}")
     if len(np.unique(ratings.units * len(names) + models)) > len(np.unique(ratings.units)):
-        raise BadColumn("model", "a unit has two generators")
+        raise ColumnError("model", "a unit has two generators")
     everyone = np.ones(len(models), bool)
     wanted = generator_means(ratings, models, everyone)
     if np.ptp(wanted) == 0:
-        raise BadColumn("rating", "all generators have the same score")
+        raise ColumnError("rating", "all generators have the same score")
     random = np.random.default_rng(seed)
     steps = []
     for k in range(1, len(ratings.names) + 1):

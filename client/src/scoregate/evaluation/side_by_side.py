@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import BadColumn, Names, coded, exact, floats
+from scoregate.errors import ColumnError
+from scoregate.evaluation.arrays import Names, coded, exact, floats
 from scoregate.evaluation.bootstrap import Sample, means
 from scoregate.evaluation.ordering import ALPHA, signed_rank
 
@@ -80,15 +81,15 @@ def in_order(item: Names, a: Names, b: Names, vote: Any) -> list[Vote]:
         vote: 1 for *a*, -1 for *b*, 0 for unsure; one row for each rater.
 
     Raises:
-        BadColumn: another vote, or a generator that is compared with itself.
+        ColumnError: another vote, or a generator that is compared with itself.
     """
     votes = floats(vote, "vote")
     if not np.isin(votes, (-1, 0, 1)).all():
-        raise BadColumn("vote", "a vote is -1, 0 or 1")
+        raise ColumnError("vote", "a vote is -1, 0 or 1")
     found = []
     for name, left, right, each in zip(item, a, b, votes, strict=True):
         if left == right:
-            raise BadColumn("b", f"{left} is compared with itself, for {name}")
+            raise ColumnError("b", f"{left} is compared with itself, for {name}")
         turned = left > right
         place = (name, right, left) if turned else (name, left, right)
         found.append((place, int(-each if turned else each)))
@@ -96,11 +97,11 @@ def in_order(item: Names, a: Names, b: Names, vote: Any) -> list[Vote]:
 
 
 def once(votes: Iterable[Vote], raters: Iterable[str]) -> None:
-    """Raise `BadColumn` if a rater voted twice about the same two pictures."""
+    """Raise `ColumnError` if a rater voted twice about the same two pictures."""
     cast = Counter((place, rater) for (place, _), rater in zip(votes, raters, strict=True))
     ((item, a, b), rater), most = cast.most_common(1)[0]
     if most > 1:
-        raise BadColumn("rater", f"{rater} voted {most} times about {a} and {b} for {item}")
+        raise ColumnError("rater", f"{rater} voted {most} times about {a} and {b} for {item}")
 
 
 def majorities(votes: Iterable[Vote]) -> Majorities:
@@ -138,7 +139,7 @@ def choices(found: Majorities, scores: Mapping[tuple[str, str], float]) -> Choic
     Return how often the better score is that of the preferred picture.
 
     Raises:
-        BadColumn: as `points`.
+        ColumnError: as `points`.
     """
     given = [*points(found, scores).values()]
     right, tied, count = given.count(1), given.count(0.5), len(given)
@@ -154,7 +155,7 @@ def points(found: Majorities, scores: Mapping[tuple[str, str], float]) -> dict[P
         scores: by item and generator; higher is better.
 
     Raises:
-        BadColumn: there is no such comparison.
+        ColumnError: there is no such comparison.
     """
     both = [
         (item, a, b)
@@ -162,7 +163,7 @@ def points(found: Majorities, scores: Mapping[tuple[str, str], float]) -> dict[P
         if vote and (item, a) in scores and (item, b) in scores
     ]
     if not both:
-        raise BadColumn("metric", "no comparison with a preference has both scores")
+        raise ColumnError("metric", "no comparison with a preference has both scores")
     names = sorted({(item, name) for item, *two in both for name in two})
     whole, _ = exact(floats([scores[name] for name in names], "metric"))
     of = dict(zip(names, whole.tolist(), strict=True))

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from scoregate.errors import InputError, NoColumnError
 from scoregate.evaluation.arrays import Floats
-from scoregate.records import BadInput, NoColumn, Record, cell_number, json_cell, json_of, kind, truth
+from scoregate.records import Record, cell_number, json_cell, json_of, kind, truth
 from scoregate.runs.results import records_in
 
 NESTED_FIELDS = ("columns", "scores")  # a line that `scoregate batch` wrote has them
@@ -43,7 +44,7 @@ class Table:
     joined: tuple[str, ...] = ()
 
     def numbers(self, column: str) -> Floats:
-        """Return the column as numbers, NaN if a cell is empty or NaN.  Raises `BadInput`."""
+        """Return the column as numbers, NaN if a cell is empty or NaN.  Raises `InputError`."""
         found = np.array(self.each(column, cell_number), dtype=np.float64)
         cells = [record.values.get(column) for record in self.records]
         self.unquoted += len([cell for cell in cells if isinstance(cell, str) and '"' in cell])
@@ -70,7 +71,7 @@ class Table:
         return self.each(column, text)
 
     def names(self, column: str) -> list[str]:
-        """Return the same.  Raises `BadInput` if a cell is empty."""
+        """Return the same.  Raises `InputError` if a cell is empty."""
         return self.each(column, name)
 
     def has(self, column: str) -> bool:
@@ -102,21 +103,21 @@ class Table:
         Apply *read* to every cell of *column*, or to those *cells* of it that `complete` returned.
 
         Raises:
-            BadInput: there is no such column, or *read* raises `ValueError` for a cell.
+            InputError: there is no such column, or *read* raises `ValueError` for a cell.
         """
         records = self.kept
         if cells is None:
             records, cells = self.records, [record.values.get(column) for record in self.records]
             if all(cell is None for cell in cells) and not self.has(column):
                 every = (name for record in self.records for name in record.values)
-                raise NoColumn(self.path, column, every)
+                raise NoColumnError(self.path, column, every)
         found, place = [], ""
         try:
             for record, cell in zip(records, cells, strict=True):
                 place = record.name or f"{self.path}, row {record.number}"
                 found.append(read(cell))
         except ValueError as exc:
-            raise BadInput(f"{place}, column {column}: {exc}") from exc
+            raise InputError(f"{place}, column {column}: {exc}") from exc
         return found
 
 
@@ -128,15 +129,15 @@ def read_table(path: Path | str) -> Table:
     A line of `scoregate batch` is a row with the columns that its `scores` and `columns` name.
 
     Raises:
-        BadInput: the file is of another kind, has a row that cannot be read, or no row at all.
+        InputError: the file is of another kind, has a row that cannot be read, or no row at all.
         OSError: it can't be read.
     """
     path = Path(path)
     rows = list(records_in(path))
     if fault := next((row for row in rows if row.fault), None):
-        raise BadInput(f"{fault.name or f'{path}, row {fault.number}'}: {fault.fault}")
+        raise InputError(f"{fault.name or f'{path}, row {fault.number}'}: {fault.fault}")
     if not rows:
-        raise BadInput(f"{path}: there is no row")
+        raise InputError(f"{path}: there is no row")
     nested = {*NESTED_FIELDS, LOWER}
     return Table(
         path,
@@ -151,7 +152,7 @@ def rows_of(path: Path) -> Table:
     content = json_of(path)
     entries = list(content.values()) if isinstance(content, Mapping) else content
     if not (isinstance(entries, list) and entries and all(isinstance(each, Mapping) for each in entries)):
-        raise BadInput(f"{path}: neither a list of objects nor an object of them")
+        raise InputError(f"{path}: neither a list of objects nor an object of them")
     return Table(path, [Record(number, each) for number, each in enumerate(entries, 1)])
 
 
@@ -167,13 +168,13 @@ def joined(paths: Mapping[str, Path]) -> Table:
     The only file keeps a column of that name, if it has one.
 
     Raises:
-        BadInput: as `read_table`, or one of several files has the column.
+        InputError: as `read_table`, or one of several files has the column.
     """
     found: list[Record] = []
     for name, path in paths.items():
         for row in read_table(path).records:
             if GENERATOR in row.values and len(paths) > 1:
-                raise BadInput(f"{path} has a column {GENERATOR} of its own: give one table by --scores")
+                raise InputError(f"{path} has a column {GENERATOR} of its own: give one table by --scores")
             values = {GENERATOR: name, **row.values}
             found.append(Record(len(found) + 1, values, name=row.name or f"{path}, row {row.number}"))
     return Table(Path(", ".join(map(str, paths.values()))), found)

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
+from scoregate.errors import ColumnError, InputError
 from scoregate.evaluation.agreement import correlation
-from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, Scale, coded, floats, inside
+from scoregate.evaluation.arrays import Codes, Floats, Names, Scale, coded, floats, inside
 from scoregate.evaluation.raters import levels
-from scoregate.records import BadInput
 
 ImageKey = tuple[str, str]  # the item and the generator
 UNSURE = {"unsure", "i do not know the answer", "do not know", "subjective"}
@@ -66,7 +66,7 @@ class Answers:
     Answers as numbers from 0 to 1, NaN for unsure; None for an invalid question.
 
     Raises:
-        BadColumn: there is none, or a rater answered about the same word or question twice.
+        ColumnError: there is none, or a rater answered about the same word or question twice.
     """
 
     template: Names
@@ -80,11 +80,11 @@ class Answers:
         columns = self.template, self.item, self.model, self.unit, self.rater
         given = Counter(zip(*columns, strict=True)).most_common(1)
         if not given:
-            raise BadColumn("answer", "no row has a value")
+            raise ColumnError("answer", "no row has a value")
         [((name, item, model, unit, rater), count)] = given
         if count > 1:
             about = f"{name}, {item}, {model}, {unit or 'no unit'}"
-            raise BadColumn("unit", f"{rater} answered {count} times: {about}")
+            raise ColumnError("unit", f"{rater} answered {count} times: {about}")
 
 
 def valued(template: str, answer: str) -> float | None:
@@ -154,7 +154,7 @@ def correlations(found: Mapping[str, Mapping[ImageKey, float]]) -> list[dict[str
         try:
             of = correlation([found[a][each] for each in both], [found[b][each] for each in both])
             row |= {"pearson": of.pearson, "spearman": of.spearman}
-        except BadInput:  # all scores may be the same, for example
+        except InputError:  # all scores may be the same, for example
             row |= {"pearson": None, "spearman": None}
         rows.append(row)
     return rows
@@ -214,7 +214,7 @@ def reliable(
             units.  None if the whole picture was rated.
 
     Raises:
-        BadColumn: all ratings are the same or outside the scale, or nothing was rated twice.
+        ColumnError: all ratings are the same or outside the scale, or nothing was rated twice.
     """
     values = floats(rating, "rating", varied=True)
     kept = inside(values, scale, "rating")
@@ -232,7 +232,7 @@ def reliable(
         disagreement = disagreements(rows[chosen], things[chosen], values[chosen], len(prompts))
         there = ~np.isnan(disagreement)
         if not there.any():
-            raise BadColumn("rating", f"{name} {how}".strip() + ": nothing has two ratings")
+            raise ColumnError("rating", f"{name} {how}".strip() + ": nothing has two ratings")
         largest = float(np.nanmax(disagreement))
         below = there & (disagreement < threshold * largest * (1 - NOISE)) if largest else there
         held &= below

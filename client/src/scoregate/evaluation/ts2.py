@@ -14,7 +14,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from scoregate.evaluation.arrays import BadColumn, Floats, Names, floats
+from scoregate.errors import ColumnError
+from scoregate.evaluation.arrays import Floats, Names, floats
 
 MOST_WALKS = 100_000  # walks of one graph
 PARTITIONS = (("synth", 0, 110), ("nat", 111, 135), ("real", 136, 10**9))  # ids of the data set's graphs
@@ -64,7 +65,7 @@ def ts2(metric: Any, graph: Names, node: Names, version: Version, skip: Collecti
         skip: graphs to exclude from the means.  The paper's tables exclude 164.
 
     Raises:
-        BadColumn: the scores are constant, a node's name begins with no digit, or a graph is unknown.
+        ColumnError: the scores are constant, a node's name begins with no digit, or a graph is unknown.
     """
     scores = np.array(metric, dtype=np.float64)
     there = floats(scores[~np.isnan(scores)], "metric", varied=True)
@@ -72,12 +73,12 @@ def ts2(metric: Any, graph: Names, node: Names, version: Version, skip: Collecti
     std = float(there.std(ddof=1))
     graphs = graphs_of(scores, graph, node)
     if unknown := [name for name in skip if name not in graphs]:
-        raise BadColumn("graph", f"there is no graph {unknown[0]} to skip")
+        raise ColumnError("graph", f"there is no graph {unknown[0]} to skip")
     of_graph = OF_GRAPH[version]
     values = {name: of_graph(name, nodes) for name, nodes in graphs.items() if name not in skip}
     defined = {name: each for name, each in values.items() if not np.isnan(each).any()}
     if not defined:
-        raise BadColumn("graph", "no graph has a walk with two scores")
+        raise ColumnError("graph", "no graph has a walk with two scores")
     divisor = 1.0 if version == "current" else std
     return Ts2(
         **asdict(means(list(defined.values()), divisor)),
@@ -104,7 +105,7 @@ def level(node: str) -> int:
     """Return the number of errors of a node's pictures."""
     digits = re.match(r"\d+", node)
     if not digits:
-        raise BadColumn("node", f"{node!r} does not begin with its number of errors")
+        raise ColumnError("node", f"{node!r} does not begin with its number of errors")
     return int(digits[0])
 
 
@@ -132,7 +133,7 @@ def of_released(name: str, nodes: Nodes) -> Values:
     """
     levels = by_level(nodes)
     if 0 not in levels:
-        raise BadColumn("node", f"graph {name} has no node of level 0")
+        raise ColumnError("node", f"graph {name} has no node of level 0")
     walks = [points(walk, nodes) for walk in walked(name, [levels[0], *levels.values()])]
     weights = np.array([len(scores) for _, scores in walks], dtype=np.float64)
     ranks = np.array([rank(*walk) for walk in walks])
@@ -199,7 +200,7 @@ def walked(name: str, steps: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     """Return every choice of one node from each step."""
     count = prod(map(len, steps))
     if count > MOST_WALKS:
-        raise BadColumn("graph", f"graph {name} has {count} walks, and {MOST_WALKS} are the most")
+        raise ColumnError("graph", f"graph {name} has {count} walks, and {MOST_WALKS} are the most")
     return list(product(*steps))
 
 

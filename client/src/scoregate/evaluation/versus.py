@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from scoregate.errors import ColumnError
 from scoregate.evaluation import bootstrap
-from scoregate.evaluation.arrays import BadColumn, Codes, Floats, Names, coded, exact
+from scoregate.evaluation.arrays import Codes, Floats, Names, coded, exact
 from scoregate.evaluation.bootstrap import Sample
 from scoregate.evaluation.ordering import DIGITS, cells_of, exact_cells, signed_rank, without_noise
 
@@ -115,11 +116,11 @@ def versus(
         times: of drawing the prompts for intervals; 0 for none.
 
     Raises:
-        BadColumn: there is one generator, or a score is infinite.
+        ColumnError: there is one generator, or a score is infinite.
     """
     names = list(dict.fromkeys(generator))
     if len(names) < 2:
-        raise BadColumn("generator", "two generators are needed")
+        raise ColumnError("generator", "two generators are needed")
     place = {name: number for number, name in enumerate(names)}
     rows = np.array([place[each] for each in generator], np.intp)
     prompts, columns = coded(prompt)
@@ -128,7 +129,7 @@ def versus(
     for metric, column in scores.items():
         values = np.asarray(column, dtype=np.float64)
         if np.isinf(values).any():
-            raise BadColumn(metric, "a value is no finite number")
+            raise ColumnError(metric, "a value is no finite number")
         of_metric = MetricScores(metric, names, rows, columns, values, metric in lower)
         means += of_metric.means(times, seed)
         pairs += of_metric.pairs(times, seed, alpha)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from scoregate.evaluation.arrays import BadColumn, Names, coded, floats
+from scoregate.errors import ColumnError
+from scoregate.evaluation.arrays import Names, coded, floats
 from scoregate.evaluation.bootstrap import Sample, means
 
 CHANCE = {"text": 1 / 4, "image": 1 / 4, "group": 1 / 6}
@@ -40,7 +41,7 @@ def winoground(metric: Any, item: Names, caption: Names, image: Names) -> Winogr
     Return the shares of right choices.
 
     Raises:
-        BadColumn: all scores are the same, or as `choices`.
+        ColumnError: all scores are the same, or as `choices`.
     """
     found = choices(floats(metric, "metric", varied=True), item, caption, image)
     text, images = (np.array(column) for column in zip(*found.values(), strict=True))
@@ -70,7 +71,7 @@ def choices(metric: Any, item: Names, caption: Names, image: Names) -> dict[str,
         caption, image: `0` or `1`; the four combinations of an item are four rows.
 
     Raises:
-        BadColumn: another caption or image, two scores of one combination, or no complete item.
+        ColumnError: another caption or image, two scores of one combination, or no complete item.
     """
     metric = floats(metric, "metric")
     names, rows = coded(item)
@@ -78,16 +79,16 @@ def choices(metric: Any, item: Names, caption: Names, image: Names) -> dict[str,
     for score, row, of_caption, of_image in zip(metric, rows, caption, image, strict=True):
         for role, value in (("caption", of_caption), ("image", of_image)):
             if value not in ("0", "1"):
-                raise BadColumn(role, f"{value!r} is neither 0 nor 1")
+                raise ColumnError(role, f"{value!r} is neither 0 nor 1")
         place = row, int(of_caption), int(of_image)
         if not np.isnan(scores[place]):
-            raise BadColumn(
+            raise ColumnError(
                 "item", f"{names[row]} has two scores of caption {of_caption} with image {of_image}"
             )
         scores[place] = score
     complete = ~np.isnan(scores).any(axis=(1, 2))
     if not complete.any():
-        raise BadColumn("item", "no item has all four scores")
+        raise ColumnError("item", "no item has all four scores")
     whole = scores[complete]
     right, wrong = np.diagonal(whole, axis1=1, axis2=2), whole[:, [1, 0], [0, 1]]
     text = (right > wrong).all(axis=1)  # the same picture, the other caption

@@ -14,7 +14,7 @@ from scoregate.evaluation.pair_accuracy import pair_accuracy
 from scoregate.evaluation.versus import GeneratorPair, versus
 from scoregate.formats import cell as plain
 from scoregate.report.html import facts, note, safe, table
-from scoregate.report.parts import Missing, part, scatter
+from scoregate.report.parts import MissingPartError, part, scatter
 from scoregate.report.rows import ReportRow, ScoredRow
 from scoregate.text import number
 
@@ -28,9 +28,9 @@ Relations = dict[tuple[str, str], str]
 
 
 def agreement(scored: ScoredRow) -> str:
-    """Return a plot and its figures for each metric.  Raises `Missing` without a column of ratings."""
+    """Return a plot and its figures for each metric.  Raises `MissingPartError` without ratings."""
     if scored.columns.human is None:
-        raise Missing("No column of people's ratings was named (--human).")
+        raise MissingPartError("No column of people's ratings was named (--human).")
     columns = {"metric": "scores", "human": scored.columns.human}
     drawn = "".join(part(partial(agreement_of, scored, metric), metric, columns) for metric in scored.metrics)
     return f'<div class="plots">\n{drawn}</div>\n'
@@ -46,12 +46,12 @@ def agreement_of(
         paired_images, plot_points: at most; of more, some are drawn at random.
 
     Raises:
-        BadColumn: a side is constant.
-        Missing: there are too few rows.
+        ColumnError: a side is constant.
+        MissingPartError: there are too few rows.
     """
     rows = scored.rated(metric)
     if len(rows) < 2:
-        raise Missing(f"{len(rows)} rows have a score and a rating, and two are needed")
+        raise MissingPartError(f"{len(rows)} rows have a score and a rating, and two are needed")
     worth, human = scored.worth(metric, rows), np.array([row.human for row in rows])
     of_all = correlation(worth, human)
     paired, points = sampled(len(rows), paired_images), sampled(len(rows), plot_points)
@@ -84,9 +84,9 @@ def sampled(count: int, most: int) -> npt.NDArray[np.intp]:
 
 
 def matrices(scored: ScoredRow, alpha: float) -> str:
-    """Return a matrix for each metric.  Raises `Missing` without a column of generators."""
+    """Return a matrix for each metric.  Raises `MissingPartError` without a column of generators."""
     if scored.columns.model is None:
-        raise Missing("No column of generators was named (--generator).")
+        raise MissingPartError("No column of generators was named (--generator).")
     drawn = "".join(
         part(partial(matrix_of, scored, metric, alpha), metric, {"value": "scores"})
         for metric in scored.metrics
@@ -143,7 +143,7 @@ def matrix_of(scored: ScoredRow, metric: str, alpha: float) -> str:
     """Return a metric's matrix, and people's if the rows have ratings."""
     rows = [row for row in scored.with_score(metric) if row.model and row.item]
     if not rows:
-        raise Missing("no row has a score, a generator and an item")
+        raise MissingPartError("no row has a score, a generator and an item")
     drawn = matrix(safe(metric), ordered(scored.worth(metric, rows), rows, alpha))
     left = len(scored.rows) - len(rows)
     said = note(f"{left} rows without a score, a generator or an item are left out.") if left else ""
@@ -155,10 +155,10 @@ def matrix_of(scored: ScoredRow, metric: str, alpha: float) -> str:
 
 
 def of_people(scored: ScoredRow, metric: str, rows: Sequence[ReportRow], alpha: float) -> str:
-    """Return people's matrix, and the number of equal relations.  Raises `Missing`."""
+    """Return people's matrix, and the number of equal relations.  Raises `MissingPartError`."""
     rated = [row for row in rows if row.human == row.human]
     if not rated:
-        raise Missing("no row has a score and a rating")
+        raise MissingPartError("no row has a score and a rating")
     found = ordered(scored.worth(metric, rated), rated, alpha)
     people = ordered([row.human for row in rated], rated, alpha)
     known = relations(people)

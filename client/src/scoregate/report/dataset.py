@@ -11,9 +11,10 @@ from typing import Annotated, Any, Self
 
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
+from scoregate.errors import InputError
 from scoregate.evaluation.tables import GENERATOR, Table, values
 from scoregate.local import Service
-from scoregate.records import BadInput, Record
+from scoregate.records import Record
 from scoregate.report.html import bytes_of, data_uri, write_html
 from scoregate.report.page import page
 from scoregate.report.rows import Columns, Cost, Details, ReportRow, ScoredRow
@@ -27,10 +28,10 @@ from scoregate.runs.results import Results, existing
 from scoregate.runs.summary import Summary
 from scoregate.settings import (
     ANY_MODELS,
-    BadSetting,
     Column,
     GeneratorColumn,
     Setting,
+    SettingError,
     ends_of_scale,
     finite,
     share,
@@ -45,7 +46,7 @@ def price(text: str) -> float:
     """Return an amount of money, 0 or more."""
     value = finite(text)
     if value < 0:
-        raise BadSetting("a price is 0 or more")
+        raise SettingError("a price is 0 or more")
     return value
 
 
@@ -107,7 +108,7 @@ def write_page(settings: PageSettings, service: Service) -> BatchOutcome:
     Score a data set, and write the page, also if some row lacks a score.
 
     Raises:
-        BadInput: settings do not go together, a column is not valid, or the results are of other scores.
+        InputError: settings do not go together, a column is not valid, or the results are of other scores.
         ScoregateError: a request failed as a whole; what was scored is kept.
     """
     dataset, file = dataset_of(settings, settings.names), settings.file
@@ -127,13 +128,13 @@ def write_page_of_generators(settings: PageSettings, service: Service) -> list[S
     Write the page of several generators, whose data sets are scored first.
 
     Raises:
-        BadInput: settings do not go together, or a column is not valid.
+        InputError: settings do not go together, or a column is not valid.
         ScoregateError: a request failed as a whole; what was scored is kept.
     """
     paths, plain = settings.named, replace(settings, more=())
     datasets = {name: each for name, (_, each) in datasets_of(plain, paths).items()}
     if datasets and settings.offline:
-        raise BadInput("--offline draws results: name those of each generator, NAME=FILE")
+        raise InputError("--offline draws results: name those of each generator, NAME=FILE")
     columns = replace(settings.columns, model=settings.model or GENERATOR)
     if datasets.keys() == paths.keys():  # columns of others are known when they are read
         before = ((name, record_of(row)) for name, dataset in datasets.items() for row in dataset)
@@ -199,7 +200,7 @@ def facts(
         path: for errors.
 
     Raises:
-        BadInput: no row has a column, or a rating is not a number.
+        InputError: no row has a column, or a rating is not a number.
     """
     rows = list(records)
     table = Table(path, rows)

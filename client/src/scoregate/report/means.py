@@ -9,7 +9,7 @@ import numpy as np
 from scoregate.evaluation import bootstrap
 from scoregate.evaluation.arrays import coded
 from scoregate.report.html import note, safe, table
-from scoregate.report.parts import Missing
+from scoregate.report.parts import MissingPartError
 from scoregate.report.rows import EMPTY_CELL, ReportRow, ScoredRow
 from scoregate.text import number
 
@@ -166,12 +166,12 @@ def means_table(
 
 
 def skills(scored: ScoredRow) -> str:
-    """Return a table for each metric and kind of skill.  Raises `Missing` without skills."""
+    """Return a table for each metric and kind of skill.  Raises `MissingPartError` without skills."""
     by_column = scored.metrics if scored.columns.skill is not None else ()
     drawn = "".join(of_column(scored, metric) + of_generators(scored, metric) for metric in by_column)
     drawn += "".join(of_parts(scored, metric) for metric in scored.metrics)
     if not drawn:
-        raise Missing(
+        raise MissingPartError(
             "No column of skills was named (--skill), and no metric here has skills of its own, "
             "as the metrics skills and geneval have."
         )

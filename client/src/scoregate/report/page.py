@@ -8,7 +8,7 @@ from scoregate.report.gallery import GALLERY, worst
 from scoregate.report.gallery import title as title_of_worst
 from scoregate.report.html import bad, facts, in_sections, note, safe, table
 from scoregate.report.means import means, skills
-from scoregate.report.parts import Missing, part
+from scoregate.report.parts import MissingPartError, part
 from scoregate.report.rows import ScoredRow
 from scoregate.results import DEMO
 from scoregate.runs.summary import kinds_in
@@ -77,10 +77,10 @@ def failures(scored: ScoredRow) -> str:
 
 
 def cost(scored: ScoredRow) -> str:
-    """Return a table of time and price over all logged runs.  Raises `Missing`."""
+    """Return a table of time and price over all logged runs.  Raises `MissingPartError`."""
     of = scored.cost
     if not of.asked or not of.seconds:
-        raise Missing("No run that scored a picture is recorded, so there are no times.")
+        raise MissingPartError("No run that scored a picture is recorded, so there are no times.")
     pace, of_1000 = of.asked / of.seconds, 1000 * of.seconds / of.asked
     figures = {
         "pictures requested": f"{of.asked}, in {of.runs} run{'s' * (of.runs > 1)}",

@@ -7,9 +7,9 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from scoregate.data.datasets import Dataset
+from scoregate.errors import InputError, NoColumnError
 from scoregate.evaluation.tables import values
 from scoregate.evaluation.versus import GeneratorPair
-from scoregate.records import BadInput, NoColumn
 from scoregate.results import is_number
 from scoregate.runs.generators import ScoredGenerator
 from scoregate.runs.plan import Line
@@ -59,7 +59,7 @@ def images_of(
         questions: whether those in the details are returned.
 
     Raises:
-        BadInput: no line has the column of tags or items.
+        InputError: no line has the column of tags or items.
     """
     found: list[GeneratorImage] = []
     offered: dict[str, None] = {}
@@ -86,7 +86,7 @@ def images_of(
             )
     for name in filter(None, (by, item)):
         if name not in offered and name != IMAGE:
-            raise NoColumn("the results", name, offered)
+            raise NoColumnError("the results", name, offered)
     return found
 
 
@@ -120,7 +120,7 @@ def with_tags(images: Sequence[GeneratorImage]) -> list[GeneratorImage]:
 
 
 def check_folders(datasets: Mapping[str, Dataset], column: str | None) -> None:
-    """Raise `BadInput` if two folders of pictures have no item in common, before any picture is scored."""
+    """Raise `InputError` if two folders of pictures have no item in common, before any picture is scored."""
     folders = {name: each for name, each in datasets.items() if not (each.shards or each.table)}
     check_shared(
         {
@@ -134,10 +134,10 @@ def check_folders(datasets: Mapping[str, Dataset], column: str | None) -> None:
 
 
 def check_shared(items: Mapping[str, set[str | None]]) -> None:
-    """Raise `BadInput` if two generators have no item in common, as pictures of other prompts have none."""
+    """Raise `InputError` if two generators have no item in common, as pictures of other prompts have none."""
     for (first, own), (name, others) in combinations(items.items(), 2):
         if not (own & others) - {None}:
-            raise BadInput(
+            raise InputError(
                 f"{first} and {name} have no prompt in common: give both --prompts FILE,"
                 " or match file names by --item image"
             )

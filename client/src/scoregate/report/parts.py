@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from scoregate.evaluation.arrays import BadColumn
+from scoregate.errors import ColumnError
 from scoregate.report.html import note, safe
 
 MAX_AXIS_CHARACTERS = 30  # characters of a name at an axis
 
 
-class Missing(Exception):
+class MissingPartError(Exception):
     """Why a part of the page cannot be drawn; one line."""
 
 
@@ -22,9 +22,9 @@ def part(body: Callable[[], str], about: str = "", columns: Mapping[str, str | N
     """
     try:
         return body()
-    except Missing as exc:
+    except MissingPartError as exc:
         why = str(exc)
-    except BadColumn as exc:
+    except ColumnError as exc:
         why = f"{(columns or {}).get(exc.role) or exc.role}: {exc.why}"
     return note(safe(f"{about}: {why}" if about else why))
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import scoregate
 from scoregate.data.datasets import ROWS_SEARCHED_FOR_COLUMN, Dataset
-from scoregate.evaluation.arrays import BadColumn
+from scoregate.errors import ColumnError, InputError, NoColumnError, NoResultError
 from scoregate.evaluation.bootstrap import Drawings, caution
 from scoregate.evaluation.versus import ALPHA, Versus
 from scoregate.evaluation.versus import versus as compared
@@ -21,7 +21,7 @@ from scoregate.formats import FORMATS, printed
 from scoregate.items import names_of
 from scoregate.local import Service
 from scoregate.notebooks import row_table
-from scoregate.records import BadInput, NoColumn, NoResult, check_page, json_object_in
+from scoregate.records import check_page, json_object_in
 from scoregate.report.pairs import (
     IMAGE,
     GeneratorImage,
@@ -187,8 +187,8 @@ def versus(
         settings: further fields of `VersusSettings`, such as `prompts`, `out`, `by`, `html` and `complete`.
 
     Raises:
-        BadInput: settings do not go together, or the generators are not comparable.
-        NoResult: a score is missing, and the comparison has to be complete.
+        InputError: settings do not go together, or the generators are not comparable.
+        NoResultError: a score is missing, and the comparison has to be complete.
         ScoregateError: a request failed as a whole; what was scored is kept.
     """
     if isinstance(generators, Mapping):
@@ -198,7 +198,7 @@ def versus(
         settings.setdefault("strict", client.strict)
     found = settings_in(VersusSettings, own | settings)
     if client and (local or found.strict != client.strict):
-        raise BadInput("a client has its own models, and is strict or not by itself")
+        raise InputError("a client has its own models, and is strict or not by itself")
     service = Service(local=names_of(local), timeout_s=TIMEOUT_S, strict=found.strict)
     return compare_generators(found, service, client)
 
@@ -209,7 +209,7 @@ def compare_generators(
     """Compare generators as `versus`, and write the page if there is one."""
     paths = generator_paths(settings.generators)
     if len(paths) < 2:
-        raise BadInput("name two generators or more")
+        raise InputError("name two generators or more")
     if settings.html:
         check_page(settings.html)
     datasets = {name: each for name, (_, each) in datasets_of(settings, paths).items()}
@@ -220,7 +220,7 @@ def compare_generators(
     outcome = outcome_of(settings, generators)
     if outcome.missing and settings.complete:
         first = outcome.missing[0]
-        raise NoResult(
+        raise NoResultError(
             f"scores are missing: {len(outcome.missing)}, first {first['code']} of {first['generator']},"
             f" {first['prompt'] or first['image']}"
         )
@@ -237,14 +237,14 @@ def shared_item(run: Run) -> str | None:
     datasets = {name: dataset for name, (_, dataset) in datasets_of(alone, run.named).items()}
     try:
         check_folders(datasets, None)
-    except BadInput:
+    except InputError:
         check_folders(datasets, IMAGE)
         return IMAGE
     return None
 
 
 def outcome_of(settings: VersusSettings, generators: Sequence[ScoredGenerator]) -> VersusOutcome:
-    """Compare generators that are scored.  Raises `BadInput` if they share no prompt."""
+    """Compare generators that are scored.  Raises `InputError` if they share no prompt."""
     metrics, names = metrics_of(generators, settings.metrics), [each.name for each in generators]
     images = with_tags(
         images_of(
@@ -276,7 +276,7 @@ def compared_in(folder: Path, page: Path) -> VersusSettings | None:
     Return the settings of the last comparison in the folder of its scores, with a *page*; None without one.
 
     Raises:
-        BadInput: the file is something else.
+        InputError: the file is something else.
     """
     file = folder / COMPARISON
     if not file.is_file():
@@ -289,16 +289,16 @@ def compared_in(folder: Path, page: Path) -> VersusSettings | None:
             {"generators": named, "html": page} | {name: content[name] for name in KEPT_SETTINGS},
         )
     except (ValueError, LookupError, TypeError, AttributeError):
-        raise BadInput(f"{file}: this is no comparison of `scoregate versus`") from None
+        raise InputError(f"{file}: this is no comparison of `scoregate versus`") from None
 
 
 def check_columns(datasets: Iterable[Dataset], names: Iterable[str]) -> None:
-    """Raise `BadInput` if none of the first rows of the data sets has one of the columns."""
+    """Raise `InputError` if none of the first rows of the data sets has one of the columns."""
     rows = chain.from_iterable(islice(each, ROWS_SEARCHED_FOR_COLUMN) for each in datasets)
     offered = dict.fromkeys(chain.from_iterable(row.columns for row in rows))
     for name in names:
         if name not in offered and name != IMAGE:
-            raise NoColumn("the results", name, offered)
+            raise NoColumnError("the results", name, offered)
 
 
 def figures_of(
@@ -307,7 +307,7 @@ def figures_of(
     metrics: Sequence[str],
     settings: VersusSettings,
 ) -> Versus:
-    """Return the means and pairs of some pictures.  Raises `BadColumn`."""
+    """Return the means and pairs of some pictures.  Raises `ColumnError`."""
     known = [each for each in images if each.item]
     return compared(
         {metric: [each.scores.get(metric, nan) for each in known] for metric in metrics},
@@ -342,7 +342,7 @@ def sliced(
         part = [each for each in images if tag in each.tags]
         try:
             by[tag] = content_of(figures_of(part, generators, metrics, settings), settings, names)
-        except BadColumn as exc:  # one generator alone has it
+        except ColumnError as exc:  # one generator alone has it
             by[tag] = {"error": exc.why}
     items = {each.item: each.tags for each in images}
     return {"by": by, "untagged": sum(not tags for tags in items.values())}

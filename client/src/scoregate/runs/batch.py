@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
+from scoregate.errors import InputError, NoResultError
 from scoregate.items import names_of
 from scoregate.local import Service
-from scoregate.records import BadInput, NoResult
 from scoregate.runs.batch_settings import KEPT_FILE, Batch, Run, check_output, dataset_of
 from scoregate.runs.manifest import Manifest
 from scoregate.runs.plan import Line, Plan, check_no_prompt, plan_of, with_options
@@ -102,8 +102,8 @@ def score(
         settings: further fields of `Batch`, such as `prompt_column`, `options`, `policy` and `retry`.
 
     Raises:
-        BadInput: settings do not go together, or *out* has other scores.
-        NoResult: the samples of a shard cannot be copied, or the processes of a cluster were lost.
+        InputError: settings do not go together, or *out* has other scores.
+        NoResultError: the samples of a shard cannot be copied, or the processes of a cluster were lost.
         ScoregateError: a request failed as a whole; what was scored is kept.
     """
     if client:
@@ -111,13 +111,13 @@ def score(
     own = {"dataset": Path(data), "out": Path(out), "metrics": names_of(metrics)}
     batch = settings_in(Batch, own | settings)
     if client and (local or batch.strict != client.strict):
-        raise BadInput("a client has its own models, and is strict or not by itself")
+        raise InputError("a client has its own models, and is strict or not by itself")
     if client and batch.policy_file:
-        raise BadInput("a client has its own policies, and takes no file")
+        raise InputError("a client has its own policies, and takes no file")
     service = Service(local=names_of(local), timeout_s=TIMEOUT_S, strict=batch.strict)
     outcome = score_batch(batch, service, client)
     if batch.filter and not write_filtered(batch, batch.filter, outcome):
-        raise NoResult(f"a shard was not copied to {batch.kept_shards}")
+        raise NoResultError(f"a shard was not copied to {batch.kept_shards}")
     return outcome
 
 
@@ -133,12 +133,12 @@ def score_batch(
     """
     check_policy(batch)
     if batch.named:
-        raise BadInput("several generators: `score_generators` scores each into a file of its own")
+        raise InputError("several generators: `score_generators` scores each into a file of its own")
     names = batch.scored
     dataset, out = dataset_of(batch, names), batch.out
     in_folder = bool(dataset.shards) and (out.is_dir() or not out.suffix)
     if batch.ray and not in_folder:
-        raise BadInput("--ray: the data set has to be in shards, and the results in a folder")
+        raise InputError("--ray: the data set has to be in shards, and the results in a folder")
     check_output(dataset, out, page, in_folder=in_folder)
     if not in_folder:
         check_replaced(out)  # before models are loaded
@@ -147,18 +147,18 @@ def score_batch(
 
         check_filter(batch, dataset, names, in_folder=in_folder)
     if batch.ray and client:
-        raise BadInput("--ray: each process of the cluster loads its own models, and takes no client")
+        raise InputError("--ray: each process of the cluster loads its own models, and takes no client")
     service = replace(service, policies=str(batch.policy_file or ""))
     opened = partial(session, batch, dataset, service, client, batch.policy)
     return (into_folder if in_folder else into_file)(batch, dataset, service, opened)
 
 
 def check_policy(batch: Batch) -> None:
-    """Raise `BadInput` for settings that do not go together with a policy."""
+    """Raise `InputError` for settings that do not go together with a policy."""
     if batch.policy_file and not batch.policy:
-        raise BadInput("--policy-file needs --policy NAME")
+        raise InputError("--policy-file needs --policy NAME")
     if batch.policy and batch.metrics_column:
-        raise BadInput("--policy and --metrics-column: each row has the metrics of the policy")
+        raise InputError("--policy and --metrics-column: each row has the metrics of the policy")
 
 
 def write_filtered(batch: Batch, condition: Condition, outcome: BatchOutcome) -> bool:
@@ -267,7 +267,7 @@ class Session:
         A file with a journal is of a retry that was interrupted.  What is finished is not scored again.
 
         Raises:
-            BadInput: the file is something else, or has scores of another plan.
+            InputError: the file is something else, or has scores of another plan.
         """
         if not file.exists() or journal_of(file).exists():
             return False
@@ -328,7 +328,7 @@ def score_shards(service: Session, folder: Path, *, retry: bool = False) -> tupl
         retry: score the rows with errors of finished shards again.
 
     Raises:
-        BadInput: a file there is something else, or has scores of another plan.
+        InputError: a file there is something else, or has scores of another plan.
     """
     files = files_of(service.dataset.shards, folder)
     left = {file for file in files if not service.is_finished(file, retry=retry)}
@@ -345,7 +345,7 @@ def score_shards(service: Session, folder: Path, *, retry: bool = False) -> tupl
 
 
 def check_finished(plan: Plan, file: Path) -> None:
-    """Raise `BadInput` if *file* is something else than the results of a shard by *plan*."""
+    """Raise `InputError` if *file* is something else than the results of a shard by *plan*."""
     for line in lines_of(file):
         plan.check(line, str(file))
         if line["scores"]:  # all lines with scores have the models
@@ -398,7 +398,7 @@ def scored_rows(
         count: of the rows, if known.
 
     Raises:
-        BadInput: a score is from other models than those of the plan, which does not allow for it.
+        InputError: a score is from other models than those of the plan, which does not allow for it.
     """
     sent, asked = Sent(), 0
     with ExitStack() as stack, closing(Progress(count, leave=False)) as progress:

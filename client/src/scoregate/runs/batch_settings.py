@@ -12,16 +12,17 @@ from scoregate.data.folders import captions_alone, image_files, is_generated, le
 from scoregate.data.matrix import sweep_of
 from scoregate.data.rows import existing, prompt_fault
 from scoregate.data.tiles import GRID_HELP, Sheets, grid_of
-from scoregate.records import BadInput, check_page, kind
+from scoregate.errors import InputError
+from scoregate.records import check_page, kind
 from scoregate.settings import (
     ANY_MODELS,
     CONCURRENCY,
     METRIC,
     ORIENT,
-    BadSetting,
     Column,
     MetricNames,
     Setting,
+    SettingError,
     generator_paths,
     is_named,
     whole,
@@ -173,23 +174,23 @@ class Scoring:
         Return these settings with the metrics of a policy, and their options.
 
         Raises:
-            BadInput: options of one of them are given, too.
+            InputError: options of one of them are given, too.
         """
         if given := [name for name in metrics if self.options.get(name)]:
-            raise BadInput(f"the options of {given[0]} are those of the policy {policy}: leave them out")
+            raise InputError(f"the options of {given[0]} are those of the policy {policy}: leave them out")
         own = {name: options[name] for name in metrics if options.get(name)}
         every = list(dict.fromkeys([*self.metrics, *metrics]))
         return replace(self, metrics=every, options={**self.options, **own})
 
 
 def condition(text: str) -> "Condition":
-    """Return the filter in a text.  Raises `BadSetting`."""
+    """Return the filter in a text.  Raises `SettingError`."""
     from scoregate.expression import Condition  # few runs need it
 
     try:
         return Condition.of(text)
     except ValueError as exc:
-        raise BadSetting(f"{text!r}: {exc}") from None
+        raise SettingError(f"{text!r}: {exc}") from None
 
 
 def span(text: str) -> tuple[int, int]:
@@ -197,7 +198,7 @@ def span(text: str) -> tuple[int, int]:
     low, _, high = text.partition(":")
     found = int(low), int(high or low)
     if not 1 <= found[0] <= found[1]:
-        raise BadSetting("a number from 1, or two such as 1:64")
+        raise SettingError("a number from 1, or two such as 1:64")
     return found
 
 
@@ -205,7 +206,7 @@ def amount(text: str) -> float:
     """Return a finite number from 0."""
     value = float(text)
     if not 0 <= value < 10_000:
-        raise BadSetting("a number from 0")
+        raise SettingError("a number from 0")
     return value
 
 
@@ -281,20 +282,20 @@ def dataset_of(source: DataSource, metrics: Sequence[str]) -> Dataset:
     Return the data set, whose rows have options of *metrics*.
 
     Raises:
-        BadInput: settings have another form, or do not go together.
+        InputError: settings have another form, or do not go together.
     """
     if source.frames_column and (source.matrix or source.grid):
-        raise BadInput(f"--{'matrix' if source.matrix else 'grid'} and --frames-column: give one of them")
+        raise InputError(f"--{'matrix' if source.matrix else 'grid'} and --frames-column: give one of them")
     others = source.matrix or source.prompt_column != PROMPT_COLUMN
     prompts = {f"--{name.replace('_', '-')}": getattr(source, name) for name in OF_A_FOLDER}
     if source.no_prompt and (others or any(value is not None for value in prompts.values())):
-        raise BadInput(f"--no-prompt reads no prompts: leave out {', '.join(ABOUT_PROMPTS)}")
+        raise InputError(f"--no-prompt reads no prompts: leave out {', '.join(ABOUT_PROMPTS)}")
     check_prompts(source.dataset, prompts)
     renamed = dict(map(renaming, source.option_column))
     sweeps = [sweep_of(text) for text in source.sweep]
     for name in (*renamed, *(sweep.name for sweep in sweeps)):
         if name.rpartition(".")[0] not in metrics:
-            raise BadInput(f"{shown(name)}: this metric is not scored, see --metric")
+            raise InputError(f"{shown(name)}: this metric is not scored, see --metric")
     found = Dataset(
         source.dataset,
         source.image_column,
@@ -317,26 +318,26 @@ def dataset_of(source: DataSource, metrics: Sequence[str]) -> Dataset:
 
 
 def renaming(text: str) -> tuple[str, str]:
-    """Return the option and the column of a text `METRIC.OPTION=COLUMN`.  Raises `BadInput`."""
+    """Return the option and the column of a text `METRIC.OPTION=COLUMN`.  Raises `InputError`."""
     name, _, column = text.partition("=")
     if not column or not all(name.rpartition(".")):
-        raise BadInput(f"--option-column {shown(text)}: it has the form METRIC.OPTION=COLUMN")
+        raise InputError(f"--option-column {shown(text)}: it has the form METRIC.OPTION=COLUMN")
     return name, column
 
 
 def check_prompts(folder: Path, given: Mapping[str, Any]) -> None:
-    """Raise `BadInput` if *folder* has prompts of its own, or one of the settings *given* is not valid."""
+    """Raise `InputError` if *folder* has prompts of its own, or one of the settings *given* is not valid."""
     names = [name for name, value in given.items() if value is not None]
     if names[1:]:
-        raise BadInput(f"{' and '.join(names)}: give one of them")
+        raise InputError(f"{' and '.join(names)}: give one of them")
     if names and has_prompts(folder):
-        raise BadInput(f"{names[0]} is for a folder of pictures alone: {folder} has prompts of its own")
+        raise InputError(f"{names[0]} is for a folder of pictures alone: {folder} has prompts of its own")
     if (prompt := given["--prompt"]) is not None and (fault := prompt_fault(prompt)):
-        raise BadInput(f"--prompt {fault}")
+        raise InputError(f"--prompt {fault}")
     try:
         re.compile(given["--prompt-from-name"] or "")
     except re.error as exc:
-        raise BadInput(f"--prompt-from-name: no regular expression ({exc})") from None
+        raise InputError(f"--prompt-from-name: no regular expression ({exc})") from None
 
 
 def has_prompts(path: Path) -> bool:
@@ -346,34 +347,34 @@ def has_prompts(path: Path) -> bool:
 
 
 def check_kind(file: Path) -> None:
-    """Raise `BadInput` for a file of another kind than results have."""
+    """Raise `InputError` for a file of another kind than results have."""
     if file.suffix.lower() not in KINDS:
-        raise BadInput(f"{file}: the name of the results must end in {', '.join(KINDS)}")
+        raise InputError(f"{file}: the name of the results must end in {', '.join(KINDS)}")
 
 
 def check_output(dataset: Dataset, out: Path, page: Path | None, *, in_folder: bool = False) -> None:
     """
-    Raise `BadInput` now for faults that would otherwise show when models are loaded, or all is scored.
+    Raise `InputError` now for faults that would otherwise show when models are loaded, or all is scored.
 
     Args:
         in_folder: *out* is a folder with a file of results for each shard.
     """
     files = dataset.shards or list(filter(None, [dataset.table]))
     if not files and (given := about_columns(dataset)):
-        raise BadInput(f"{given[0]}: this folder has no table, but a text file for each picture")
+        raise InputError(f"{given[0]}: this folder has no table, but a text file for each picture")
     files += filter(None, [dataset.prompts])
     read = {file.resolve() for file in files}
     for path, what in ((out, "results"), (page, "page")):
         if path and path.resolve() in read:
-            raise BadInput(f"{path}: the {what} would overwrite the data set")
+            raise InputError(f"{path}: the {what} would overwrite the data set")
         if path and not path.parent.is_dir():
-            raise BadInput(f"{path}: there is no folder {path.parent}{meant_file(path.parent)}")
+            raise InputError(f"{path}: there is no folder {path.parent}{meant_file(path.parent)}")
     if page and page.resolve() == out.resolve():
-        raise BadInput(f"{page}: the page would overwrite the results")
+        raise InputError(f"{page}: the page would overwrite the results")
     if page:
         check_page(page)
     if dataset.image_part and {kind(shard) for shard in dataset.shards} != {".tar"}:
-        raise BadInput("--image-part is for the pictures in tar files")
+        raise InputError("--image-part is for the pictures in tar files")
     if not in_folder:
         check_kind(out)
     dataset.check()
@@ -387,10 +388,10 @@ def check_output(dataset: Dataset, out: Path, page: Path | None, *, in_folder: b
 
 
 def check_captions(folder: Path) -> None:
-    """Raise `BadInput` for a folder of pictures of which none has a caption."""
+    """Raise `InputError` for a folder of pictures of which none has a caption."""
     images = [*image_files(folder)]
     if images and not any(existing(image.with_suffix(".txt")).exists() for image in images):
-        raise BadInput(
+        raise InputError(
             f"{folder}: no picture has a caption, a text file of its name: give the prompts by -p TEXT,"
             " --prompts FILE or --prompt-from-name REGEX, or --no-prompt"
         )

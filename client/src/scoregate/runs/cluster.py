@@ -21,8 +21,8 @@ from typing import Any, Protocol
 import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, dumped_options
+from scoregate.errors import InputError
 from scoregate.local import Service, server
-from scoregate.records import BadInput
 from scoregate.runs.batch_settings import Batch, Scoring
 from scoregate.runs.manifest import content_of
 from scoregate.runs.pool import Place, Pool, attempt, joined, place_of, with_errors
@@ -55,8 +55,8 @@ def score_on_cluster(
         scored a shard summarizes it: a billion lines are not read again in one process.
 
     Raises:
-        BadInput: see `joined` and `ShardScorer.finish`; also if the nodes do not share the folders.
-        NoResult: a shard ended several processes.
+        InputError: see `joined` and `ShardScorer.finish`; also if the nodes do not share the folders.
+        NoResultError: a shard ended several processes.
     """
     folder, retry, asked = batch.out, batch.retry, 0
     place, files = place_of(service), files_of(dataset.shards, folder)
@@ -76,7 +76,7 @@ def score_on_cluster(
             asked += int(row["asked"])
             summary.add(pickle.loads(row["summary"]))
             if row["whole"] and not Path(row["file"]).exists():
-                raise BadInput(
+                raise InputError(
                     f"{row['file']} is on the node {row['node']} alone: -o has to be in a folder that all"
                     " nodes share"
                 )
@@ -86,7 +86,7 @@ def score_on_cluster(
 
 
 def scoring_of(batch: Batch, place: Place) -> Scoring:
-    """Return what is scored, with the metrics of a policy of the models' settings.  Raises `BadInput`."""
+    """Return what is scored, with the metrics of a policy of the models' settings.  Raises `InputError`."""
     if not batch.policy:
         return batch
     from scoregate.decisions.policies import served_policy  # few runs need it
@@ -258,7 +258,7 @@ def write_sets(
         All files of question sets in *folder*, also those that were put there.
 
     Raises:
-        BadInput: rows, or metrics, need different sets for one prompt.
+        InputError: rows, or metrics, need different sets for one prompt.
     """
     styles = Styles(place.names, scoring.names, scoring.options)
     folder = folder / QUESTIONS
@@ -301,7 +301,7 @@ def distinct(
             continue
         style, variant = known
         if variants.setdefault(style, variant) != variant:
-            raise BadInput(
+            raise InputError(
                 f"the options of {name} write other questions about a prompt than those of another row"
                 " or metric: with --ray a prompt has one set of questions of a style"
             )
@@ -323,7 +323,7 @@ def known_prompts(file: Path) -> set[str]:
                 try:
                     known.add(str(json.loads(line)["prompt"]))
                 except (ValueError, LookupError, TypeError) as exc:
-                    raise BadInput(f"{file}: a line is no question set ({exc})") from exc
+                    raise InputError(f"{file}: a line is no question set ({exc})") from exc
         opened.truncate(end)
     return known
 

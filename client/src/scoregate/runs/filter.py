@@ -10,8 +10,9 @@ from typing import Any
 from scoregate.data.datasets import Dataset
 from scoregate.data.shards import groups
 from scoregate.data.tiles import Sheets
+from scoregate.errors import InputError
 from scoregate.expression import ANY, Condition, fault, names_in
-from scoregate.records import GZIP, BadInput, arrow, arrow_batches, kind, opened, parquet_batches, stem
+from scoregate.records import GZIP, arrow, arrow_batches, kind, opened, parquet_batches, stem
 from scoregate.runs.batch_settings import Batch
 from scoregate.runs.plan import Line
 from scoregate.runs.results import lines_of
@@ -33,7 +34,7 @@ def passes(line: Line, wanted: Condition) -> bool:
 
 def check_filter(batch: Batch, dataset: Dataset, metrics: Sequence[str], *, in_folder: bool) -> None:
     """
-    Raise `BadInput` if the filter could not be applied.
+    Raise `InputError` if the filter could not be applied.
 
     Args:
         metrics: that are scored.
@@ -43,19 +44,19 @@ def check_filter(batch: Batch, dataset: Dataset, metrics: Sequence[str], *, in_f
     if wanted and (others := [name for name in names_in(wanted.tree) if name.name not in metrics]):
         near = meant(others[0].name, metrics)
         unscored = fault(others[0].column, f"{others[0].name} is not scored, see --metric{near}")
-        raise BadInput(f"--filter {wanted.text}: {unscored}")
+        raise InputError(f"--filter {wanted.text}: {unscored}")
     if not folder:
         return
     if not wanted or not (in_folder or only_shard(dataset)):
-        raise BadInput("--kept-shards needs --filter, and one shard, or several with a folder as OUT")
+        raise InputError("--kept-shards needs --filter, and one shard, or several with a folder as OUT")
     if dataset.matrix or dataset.sweeps or isinstance(dataset, Sheets):
-        raise BadInput("--kept-shards: with --matrix, --sweep and --grid a sample has several scores")
+        raise InputError("--kept-shards: with --matrix, --sweep and --grid a sample has several scores")
     if not folder.parent.is_dir() or (folder.exists() and not folder.is_dir()):
-        raise BadInput(f"{folder}: this cannot be a folder of shards")
+        raise InputError(f"{folder}: this cannot be a folder of shards")
     results = (batch.out if in_folder else batch.out.parent).resolve()
     taken = {shard.resolve().parent for shard in dataset.shards or [dataset.path]}
     if folder.resolve() in {*taken, results} or (in_folder and results in taken):
-        raise BadInput(f"{folder}: the new shards would lie among others: name another folder")
+        raise InputError(f"{folder}: the new shards would lie among others: name another folder")
     check_mark(folder, mark_of(wanted, batch.out, folder))
 
 
@@ -72,10 +73,10 @@ def mark_of(wanted: Condition, results: Path, folder: Path) -> str:
 
 
 def check_mark(folder: Path, mark: str) -> None:
-    """Raise `BadInput` if *folder* has the samples of another filter."""
+    """Raise `InputError` if *folder* has the samples of another filter."""
     file = folder / MARK
     if file.exists() and (known := file.read_text("utf-8")) != mark:
-        raise BadInput(f"{folder} has the samples of {known.strip()}: name another folder")
+        raise InputError(f"{folder} has the samples of {known.strip()}: name another folder")
 
 
 def write_kept(file: Path, wanted: Condition, lines: Iterable[Line]) -> None:
@@ -149,7 +150,7 @@ def copy_samples(shard: Path, numbers: Collection[int], copy: Path) -> None:
     damaged behind it is copied, too.
 
     Raises:
-        BadInput: the shard cannot be read.
+        InputError: the shard cannot be read.
         OSError: likewise, or the copy cannot be written.
     """
     written = copy.with_name(f"{copy.name}.new")

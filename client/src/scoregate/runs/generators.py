@@ -11,8 +11,8 @@ from typing import Any
 import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
+from scoregate.errors import InputError
 from scoregate.local import Service
-from scoregate.records import BadInput
 from scoregate.runs.batch import Part, Session, check_policy, kept_file, score_batch, session_of
 from scoregate.runs.batch_settings import (
     KINDS,
@@ -64,7 +64,7 @@ class ScoredGenerator:
     def rows(self) -> Iterator[Row]:
         """Yield the rows of the data sets that the manifests name, except of those that were moved."""
         for file in self.files:
-            with suppress(BadInput, OSError):
+            with suppress(InputError, OSError):
                 content = read_manifest(beside(file))
                 yield from dataset_of(source_in(beside(file), content), content["metrics"])
 
@@ -83,15 +83,15 @@ def score_generators(
         page: a file that will be written about the results.
 
     Raises:
-        BadInput: settings do not go together; others as `scored_generators`.
+        InputError: settings do not go together; others as `scored_generators`.
     """
     check_policy(batch)
     if batch.kept_shards:
-        raise BadInput("--kept-shards: run `batch` for each generator alone, with a folder of its own")
+        raise InputError("--kept-shards: run `batch` for each generator alone, with a folder of its own")
     check_folder(batch.out)
     paths = batch.named
     if scored := [name for name, path in paths.items() if results_in(path)]:
-        raise BadInput(f"{paths[scored[0]]}: these are results; batch scores data sets")
+        raise InputError(f"{paths[scored[0]]}: these are results; batch scores data sets")
     alone = replace(batch, more=())
     if batch.ray:
         generators = generators_on_cluster(alone, paths, service, client, page)
@@ -143,7 +143,7 @@ def scored_generators(
         page: a file that will be written about the results.
 
     Raises:
-        BadInput: settings do not go together, or the scores of two generators are not comparable.
+        InputError: settings do not go together, or the scores of two generators are not comparable.
         ScoregateError: a request failed as a whole; what was scored is kept.
     """
     datasets, requested = datasets_of(settings, paths), 0
@@ -173,11 +173,11 @@ def scored_generators(
 
 
 def check_folder(out: Path) -> None:
-    """Raise `BadInput` if the scores of generators cannot be in *out*, or it is probably meant as a file."""
+    """Raise `InputError` if scores of generators cannot be in *out*, or it is probably meant as a file."""
     if out.is_file():
-        raise BadInput(f"{out}: is a file: name a folder for the scores")
+        raise InputError(f"{out}: is a file: name a folder for the scores")
     if out.suffix.lower() in (*KINDS, *PRINT_KINDS) and not out.is_dir():
-        raise BadInput(f"{out}: the scores of several generators are in a folder, which has another name")
+        raise InputError(f"{out}: the scores of several generators are in a folder, which has another name")
 
 
 def file_of(generator: str) -> str:
@@ -190,10 +190,10 @@ def datasets_of(settings: Run, paths: Mapping[str, Path]) -> dict[str, tuple[Run
     Return the data sets among the generators, each with its settings; the others are results.
 
     Raises:
-        BadInput: settings do not go together, or a name cannot be that of a file.
+        InputError: settings do not go together, or a name cannot be that of a file.
     """
     if wrong := [name for name in paths if not name or Path(name).name != name]:
-        raise BadInput(f"{shown(wrong[0])}: the name of a generator is the name of its file of results")
+        raise InputError(f"{shown(wrong[0])}: the name of a generator is the name of its file of results")
     scored = {name: path for name, path in paths.items() if not results_in(path)}
     if not scored:
         check_unread(settings)
@@ -207,11 +207,11 @@ def datasets_of(settings: Run, paths: Mapping[str, Path]) -> dict[str, tuple[Run
 
 
 def check_unread(settings: Run) -> None:
-    """Raise `BadInput` for a setting about data sets, where there are results alone."""
+    """Raise `InputError` for a setting about data sets, where there are results alone."""
     plain = {each.name: each.default for each in fields(DataSource) if each.default is not MISSING}
     given = [name for name, default in plain.items() if getattr(settings, name) != default]
     if given:
-        raise BadInput(f"--{given[0].replace('_', '-')} is about data sets, and these are results")
+        raise InputError(f"--{given[0].replace('_', '-')} is about data sets, and these are results")
 
 
 def run_of(settings: Run, path: Path, *, prompts: bool) -> Run:
@@ -247,14 +247,14 @@ def metrics_of(generators: Sequence[ScoredGenerator], given: Sequence[str]) -> l
     metrics = metric_names(given) or [*plans[generators[0].name].metrics]
     for name, plan in plans.items():
         if missing := [metric for metric in metrics if metric not in plan.metrics]:
-            raise BadInput(
+            raise InputError(
                 f"{shown(name)} has no {missing[0]}; it has {', '.join(plan.metrics)}: name metrics by -m"
             )
     return metrics
 
 
 def check_comparable(generators: Sequence[ScoredGenerator], settings: Run) -> None:
-    """Raise `BadInput` if the scores of two generators are of other models, options or orientation."""
+    """Raise `InputError` if the scores of two generators are of other models, options or orientation."""
     metrics = metrics_of(generators, settings.metrics)
     first = generators[0].plan
     for each in generators[1:]:
@@ -266,11 +266,11 @@ def check_comparable(generators: Sequence[ScoredGenerator], settings: Run) -> No
         if others and not settings.any_models:
             a, b = (of.models.get(others[0], "no model") for of in (first, plan))
             what = f"{others[0]}: {a} and {b}"
-            raise BadInput(
+            raise InputError(
                 f"{shown(generators[0].name)} and {shown(each.name)} were scored by different models, {what};"
                 f" {ANY_MODELS} compares them all the same"
             )
         if options[0] != options[1] or plan.orient != first.orient:
-            raise BadInput(
+            raise InputError(
                 f"{shown(generators[0].name)} and {shown(each.name)} were scored with different options"
             )

@@ -15,7 +15,8 @@ from typing import Any
 import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import UNUSABLE
-from scoregate.records import BadInput, check_regular, json_object_in
+from scoregate.errors import InputError
+from scoregate.records import check_regular, json_object_in
 from scoregate.results import is_number
 from scoregate.runs.batch_settings import DataSource
 from scoregate.runs.plan import Line, Plan
@@ -76,7 +77,7 @@ class Manifest(AbstractContextManager["Manifest"]):
         begun_s: when the run began, by *clock*.
 
     Raises:
-        BadInput: another file has its name.
+        InputError: another file has its name.
     """
 
     def __init__(
@@ -203,10 +204,10 @@ def runs_of(results: Path) -> list[dict[str, Any]]:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Return a manifest.  Raises `BadInput` if the file is none."""
+    """Return a manifest.  Raises `InputError` if the file is none."""
     content = json_object_in(path)
     if content is None or content.get("manifest") != FORM or not is_manifest(content):
-        raise BadInput(f"{path}: this is no manifest of `scoregate batch` or `report`")
+        raise InputError(f"{path}: this is no manifest of `scoregate batch` or `report`")
     return content
 
 

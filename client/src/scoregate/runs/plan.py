@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row, dumped_options, is_column
+from scoregate.errors import InputError
 from scoregate.many import change_of
-from scoregate.records import PLAIN, TABLES_OF_TEXT, BadInput, kind
+from scoregate.records import PLAIN, TABLES_OF_TEXT, kind
 from scoregate.records import Line as Line
 from scoregate.results import Notice, is_number, lower_is_better
 from scoregate.settings import ANY_MODELS
@@ -63,7 +64,7 @@ class Plan:
     policy: "NamedPolicy | None" = None
 
     def check(self, line: Line, place: str) -> None:
-        """Raise `BadInput` if *line*, at *place*, is of another plan: its scores are not comparable."""
+        """Raise `InputError` if *line*, at *place*, is of another plan: its scores are not comparable."""
         found: Line = {"metrics": sorted({*line["scores"], *line["errors"]})}
         own = [name for name in line.get("own_metrics", ()) if name in self.metrics]
         wanted: Line = {"metrics": sorted(own or self.metrics)}
@@ -74,7 +75,7 @@ class Plan:
         for what in found:
             if found[what] != wanted[what]:
                 held, now = json.dumps(found[what]), json.dumps(wanted[what])
-                raise BadInput(
+                raise InputError(
                     f"{place} was scored with the {what} {held}, now they are {now}: name another file"
                     + f", or give {ANY_MODELS}" * (what == "models")
                 )
@@ -104,11 +105,11 @@ class Plan:
             known: the line of an earlier run; empty without one.
 
         Raises:
-            BadInput: the models are not those of the plan, which does not allow for others.
+            InputError: the models are not those of the plan, which does not allow for others.
         """
         models, given = answer["models"], answer["scores"]
         if given and self.has_others(models) and not self.any_models:
-            raise BadInput(
+            raise InputError(
                 f"the service has other models now: {change_of(self.models, models)}. Name another file and"
                 f" start anew, or give {ANY_MODELS}: each line then says which models gave its scores"
             )
@@ -180,10 +181,10 @@ class Plan:
 
 
 def plan_of(served: Mapping[str, Any], scoring: "Scoring") -> Plan:
-    """Return the plan of a run by an answer of `GET /models`.  Raises `BadInput` for an unknown metric."""
+    """Return the plan of a run by an answer of `GET /models`.  Raises `InputError` for an unknown metric."""
     known, metrics = served["metrics"], scoring.names
     if unknown := [metric for metric in metrics if metric not in known]:
-        raise BadInput(f"no metric {', '.join(unknown)}; the service has {', '.join(known)}")
+        raise InputError(f"no metric {', '.join(unknown)}; the service has {', '.join(known)}")
     ids = {model["name"]: label_of(model) for model in served["models"]}
     used = chain.from_iterable(known[metric]["models"] for metric in metrics)
     uses = chain.from_iterable(known[metric].get("uses", ()) for metric in metrics)
@@ -202,10 +203,10 @@ def plan_of(served: Mapping[str, Any], scoring: "Scoring") -> Plan:
 
 
 def check_no_prompt(dataset: Dataset, served: Mapping[str, Any], metrics: Sequence[str]) -> None:
-    """Raise `BadInput` if *dataset* is read without prompts, and a metric reads them."""
+    """Raise `InputError` if *dataset* is read without prompts, and a metric reads them."""
     reading = [name for name in metrics if served[name].get("reads_prompt", True)]
     if reading and dataset.no_prompt:
-        raise BadInput(f"--no-prompt: {', '.join(reading)} cannot score a picture without its prompt")
+        raise InputError(f"--no-prompt: {', '.join(reading)} cannot score a picture without its prompt")
 
 
 def label_of(model: Mapping[str, str]) -> str:
@@ -263,7 +264,7 @@ def key(line: Line) -> Key:
 
 
 def loaded(data: bytes, place: str) -> Line:
-    """Return the line in *data*.  Raises `BadInput` if it is no result of `scoregate batch`."""
+    """Return the line in *data*.  Raises `InputError` if it is no result of `scoregate batch`."""
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):
@@ -272,12 +273,12 @@ def loaded(data: bytes, place: str) -> Line:
 
 
 def checked(content: Any, place: str) -> Line:
-    """Return *content* if it is a valid line.  Raises `BadInput`, which begins with *place*."""
+    """Return *content* if it is a valid line.  Raises `InputError`, which begins with *place*."""
     if not is_line(content):
-        raise BadInput(f"{place} is no result of `scoregate batch`: name another file")
+        raise InputError(f"{place} is no result of `scoregate batch`: name another file")
     known: Line = content
     if wrong := [metric for metric, score in known["scores"].items() if not is_number(score)]:
-        raise BadInput(f"{place}: {wrong[0]} of row {known['row']} is no finite number")
+        raise InputError(f"{place}: {wrong[0]} of row {known['row']} is no finite number")
     return known
 
 

@@ -16,8 +16,8 @@ from typing import Any
 from uuid import uuid4
 
 import scoregate
+from scoregate.errors import InputError, NoResultError
 from scoregate.local import Service, server
-from scoregate.records import BadInput, NoResult
 from scoregate.runs.batch_settings import Batch
 from scoregate.runs.results import GOES_ON
 from scoregate.text import complain
@@ -44,14 +44,14 @@ class Place:
     run: str
 
     def enter(self) -> None:
-        """Change to the folder.  Raises `BadInput` if this node has none."""
+        """Change to the folder.  Raises `InputError` if this node has none."""
         try:
             os.chdir(self.folder)
         except OSError as exc:
             raise fault(f"no folder {self.folder}: run the command in a folder that all nodes share") from exc
 
     def check(self, shard: Path, folder: Path) -> None:
-        """Raise `BadInput` if this node lacks a shard, or the folder of results."""
+        """Raise `InputError` if this node lacks a shard, or the folder of results."""
         for path, there in ((shard, shard.is_file()), (folder, folder.is_dir())):
             if not there:
                 raise fault(f"no {path}: data set and results have to be in folders that all nodes share")
@@ -64,9 +64,9 @@ class Place:
             yield
 
 
-def fault(what: str) -> BadInput:
+def fault(what: str) -> InputError:
     """Return the error of a node that lacks something."""
-    return BadInput(f"the node {gethostname()} has {what}")
+    return InputError(f"the node {gethostname()} has {what}")
 
 
 @contextmanager
@@ -78,7 +78,7 @@ def own_store(names: Sequence[str], files: Sequence[Path]) -> Iterator[None]:
     and on a shared disk its locks may not hold.
 
     Raises:
-        BadInput: a file has an invalid set.
+        InputError: a file has an invalid set.
     """
     settings_for, before = server().settings_for, os.environ.get(STORE)
     if not settings_for(names, (), "").cache.redis.get("questions"):
@@ -91,7 +91,7 @@ def own_store(names: Sequence[str], files: Sequence[Path]) -> Iterator[None]:
             given = SimpleNamespace(direction="import", file=file, format="jsonl", only="")
             done = asyncio.run(exchanged(settings_for(names, (), ""), given))
             if done["refused"]:
-                raise BadInput(f"{file}: {done['refused']} question sets are not valid: see the log")
+                raise InputError(f"{file}: {done['refused']} question sets are not valid: see the log")
         yield
     finally:
         if before is None:
@@ -104,7 +104,7 @@ _folders: list[TemporaryDirectory[str]] = []  # this process keeps them until it
 
 
 ERROR = "error"  # the column of an error of a call
-EXPECTED_ERRORS = (BadInput, NoResult, scoregate.ScoregateError, OSError)
+EXPECTED_ERRORS = (InputError, NoResultError, scoregate.ScoregateError, OSError)
 
 
 def with_errors(call: Callable[..., dict[str, list[Any]]]) -> Callable[..., dict[str, list[Any]]]:
@@ -156,7 +156,7 @@ class Pool:
             batch: rows of a call, which Ray repeats if its process is lost.
 
         Raises:
-            NoResult: Ray gave up.
+            NoResultError: Ray gave up.
             Exception: one of `EXPECTED_ERRORS`, of the first call that failed.
         """
         calls = -(-len(rows) // batch)
@@ -173,13 +173,13 @@ class Pool:
             done = parts.map_batches(of, batch_size=batch, fn_args=given)
         try:
             yield from map(checked, done.iter_rows())
-        except (KeyboardInterrupt, NoResult, scoregate.ScoregateError, OSError) as exc:
+        except (KeyboardInterrupt, scoregate.ScoregateError, OSError) as exc:
             why = "interrupted" if isinstance(exc, KeyboardInterrupt) else "stopped"
             complain(f"scoregate: {why}: {KEPT_NOTE}")
             raise
         except self._errors.RayActorError as exc:
             why = str(exc).strip().partition("\n")[0]
-            raise NoResult(f"processes of the cluster were lost: {why}; {KEPT_NOTE}") from exc
+            raise NoResultError(f"processes of the cluster were lost: {why}; {KEPT_NOTE}") from exc
 
 
 @contextmanager
@@ -190,13 +190,13 @@ def attempt(run: str, shard: Path, file: Path) -> Iterator[None]:
     Ray repeats a call whose process ended, without a limit.
 
     Raises:
-        NoResult: `SHARD_ATTEMPTS` processes of this *run* ended in this context.
+        NoResultError: `SHARD_ATTEMPTS` processes of this *run* ended in this context.
     """
     record = file.with_name(f"{file.name}.attempts")
     begun = record.read_text("utf-8").split() if record.exists() else []
     try:
         if begun.count(run) >= SHARD_ATTEMPTS:
-            raise NoResult(f"{shard}: {SHARD_ATTEMPTS} processes ended while they scored this shard")
+            raise NoResultError(f"{shard}: {SHARD_ATTEMPTS} processes ended while they scored this shard")
         record.write_text("\n".join([*begun, run]), "utf-8")
         yield
     finally:
@@ -209,13 +209,13 @@ def joined(batch: Batch) -> Iterator[Pool]:
     Join or start a cluster.
 
     Raises:
-        BadInput: a package is missing, no models are named, or the cluster cannot be joined.
+        InputError: a package is missing, no models are named, or the cluster cannot be joined.
         ServiceConnectionError: there is no cluster at the address.
     """
     try:
         gate, serving = server(), import_module("service.serving.ray.cluster")
     except ImportError as exc:
-        raise BadInput(str(exc)) from exc
+        raise InputError(str(exc)) from exc
     with ExitStack() as stack:
         try:
             stack.enter_context(serving.connected(batch.ray))
@@ -224,15 +224,15 @@ def joined(batch: Batch) -> Iterator[Pool]:
             text = str(exc).replace("runtime.address", "--ray")
             if isinstance(exc, gate.LATER):
                 raise scoregate.errors.ServiceConnectionError(text) from exc
-            raise BadInput(MISSING_EXTRA.format("Ray") if "needs Ray" in text else text) from exc
+            raise InputError(MISSING_EXTRA.format("Ray") if "needs Ray" in text else text) from exc
         except ImportError as exc:
-            raise BadInput(MISSING_EXTRA.format(exc.name)) from exc
+            raise InputError(MISSING_EXTRA.format(exc.name)) from exc
         yield Pool(data, batch)
 
 
 def place_of(service: Service) -> Place:
-    """Return where processes of the cluster work.  Raises `BadInput` if the service is none of their own."""
+    """Return where the cluster's processes work.  Raises `InputError` if the service is none of their own."""
     names = service.models
     if not names:
-        raise BadInput("--ray needs --local NAME: each process of the cluster loads these models")
+        raise InputError("--ray needs --local NAME: each process of the cluster loads these models")
     return Place(Path.cwd(), names, uuid4().hex)

@@ -113,7 +113,7 @@ def reproduce(
         connect: opens the service, when all files are read.
 
     Raises:
-        BadInput: the manifest, its data set or its results cannot be read.
+        InputError: the manifest, its data set or its results cannot be read.
         ScoregateError: a request failed as a whole.
     """
     content = manifest.read_manifest(settings.manifest)

@@ -29,10 +29,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, RELATED_COLUMNS, Row, digest, is_column
+from scoregate.errors import InputError
 from scoregate.records import (
     NO_ROW,
     PLAIN,
-    BadInput,
     Record,
     Store,
     arrow,
@@ -63,13 +63,13 @@ JOURNAL = ".part.jsonl"  # the end of the name of a file with the lines of a run
 
 
 def check_replaced(file: Path) -> None:
-    """Raise `BadInput` for a file of something else, which results would take the place of."""
+    """Raise `InputError` for a file of something else, which results would take the place of."""
     if not file.is_file() or not file.stat().st_size or results_in(file):
         return
     with file.open("rb") as opened:
         # a run may have ended in its first line
         if file.suffix.lower() in WRITERS or opened.readline().endswith(b"\n"):
-            raise BadInput(f"{file} is no result of `scoregate batch`: name another file")
+            raise InputError(f"{file} is no result of `scoregate batch`: name another file")
 
 
 def journal_of(out: Path) -> Path:
@@ -94,7 +94,7 @@ class Results(Store[Key]):
         set_ids: the ids of the question sets that the lines of this run name.
 
     Raises:
-        BadInput: the file holds something else, or scores of another plan.
+        InputError: the file holds something else, or scores of another plan.
     """
 
     FIRST = ("row", "image")
@@ -106,7 +106,7 @@ class Results(Store[Key]):
         super().__init__(file or BytesIO(), name)
 
     def parsed(self, data: bytes, place: str) -> Line:
-        """Return a line of an earlier run.  Raises `BadInput`."""
+        """Return a line of an earlier run.  Raises `InputError`."""
         line = loaded(data, place)
         self.plan.check(line, place)
         return line
@@ -168,7 +168,7 @@ class ResultsFile(Results, AbstractContextManager["ResultsFile"]):
         whole: write a table only if no exception ends the run, so that the file has every row or is absent.
 
     Raises:
-        BadInput: *out* holds something else, or scores of another plan.
+        InputError: *out* holds something else, or scores of another plan.
     """
 
     def __init__(self, out: Path, plan: Plan, *, whole: bool = False) -> None:
@@ -212,7 +212,7 @@ class ResultsFile(Results, AbstractContextManager["ResultsFile"]):
 def say_kept(error: BaseException, kept: int, place: Path) -> None:
     """Print how many rows are kept in *place*, when *error* ends a run."""
     interrupted = isinstance(error, KeyboardInterrupt)
-    more = "" if isinstance(error, BadInput) else f", and {GOES_ON}"  # it would fail again otherwise
+    more = "" if isinstance(error, InputError) else f", and {GOES_ON}"  # it would fail again otherwise
     what = f"{kept} rows are kept in {place}{more}" if kept else "no row was scored yet"
     if kept or interrupted:
         complain(f"scoregate: {'interrupted' if interrupted else 'stopped'}: {what}")
@@ -230,7 +230,7 @@ def existing(
     Yield the results in *file* for the rows of *dataset*; a missing result is an error.
 
     Raises:
-        BadInput: the file holds something else, other *metrics*, or scores that are not comparable.
+        InputError: the file holds something else, other *metrics*, or scores that are not comparable.
         OSError: the file cannot be read.
     """
     plan = plan_in(file)
@@ -255,7 +255,7 @@ def plan_in(file: Path) -> Plan:
         models = {**each.get("models", {}), **models}
         first = first if first.get("scores") else each if each["scores"] else first or each
     if not first:
-        raise BadInput(f"{file}: there is no result")
+        raise InputError(f"{file}: there is no result")
     return Plan(
         [*metrics] if mixed else [*first["scores"], *first["errors"]],
         models if mixed else first.get("models", {}),
@@ -283,7 +283,7 @@ def texts_of(file: Path) -> set[str]:
 
 
 def lines_of(file: Path) -> Iterator[Line]:
-    """Yield the lines of *file* that are of rows.  Raises `BadInput` for an invalid one."""
+    """Yield the lines of *file* that are of rows.  Raises `InputError` for an invalid one."""
     return (line for line in every_line_of(file) if line["row"] != NO_ROW)
 
 
@@ -307,7 +307,7 @@ def results_in(path: Path) -> list[Path]:
     try:
         record = next(iter(records(first)), None)
         return files if record and is_line(line_of(record.values)) else []
-    except (BadInput, ValueError):
+    except (InputError, ValueError):
         return []
 
 
@@ -318,7 +318,7 @@ def records_in(path: Path) -> Iterator[Record]:
     Lines of results that are of no row are left out.
 
     Raises:
-        BadInput: there are no results in the folder; others as `records`.
+        InputError: there are no results in the folder; others as `records`.
     """
     return records_below(path) if path.is_dir() else filterfalse(Record.is_left_over, records(path))
 
@@ -327,7 +327,7 @@ def records_below(folder: Path) -> Iterator[Record]:
     """Yield the rows of the results in a folder.  Raises as `records_in`."""
     files = results_in(folder)
     if not files:
-        raise BadInput(f"{folder}: there are no results of `scoregate batch` in this folder")
+        raise InputError(f"{folder}: there are no results of `scoregate batch` in this folder")
     if unfinished := sorted(each.name for each in folder.glob(f"*{JOURNAL}")):
         log.warning("%s: %d shards are not finished, first %s", folder, len(unfinished), unfinished[0])
     each_row = ((file, record) for file in files for record in records_in(file))
@@ -530,7 +530,7 @@ WRITERS = {".parquet": write_parquet, ".csv": write_csv}
 
 
 def read_lines(path: Path) -> Iterator[Line]:
-    """Yield the lines that one of `WRITERS` wrote.  Raises `BadInput` for an invalid one."""
+    """Yield the lines that one of `WRITERS` wrote.  Raises `InputError` for an invalid one."""
     for record in records(path):
         yield checked(line_of(record.values), f"{path}, row {record.number}")
 

@@ -1,5 +1,6 @@
 """Adapters for trainers and pipelines: one file each, all around `scoregate.trainers.Reward`."""
 
-from scoregate.trainers.reward import NoScore, Reward
+from scoregate.errors import NoScoreError
+from scoregate.trainers.reward import Reward
 
-__all__ = ["NoScore", "Reward"]
+__all__ = ["NoScoreError", "Reward"]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scoregate.errors import ScoregateError
-from scoregate.trainers.outcomes import NoScore, best_first, reaching
+from scoregate.errors import NoScoreError, ScoregateError
+from scoregate.trainers.outcomes import best_first, reaching
 from scoregate.trainers.reward import Reward
 
 ON_ERROR = ("raise", "pass", "block")
@@ -38,7 +38,7 @@ def best_of_n(output: Any, prompt: str, *, reward: Reward = INTERACTIVE) -> Best
         output: what the pipeline returned, or its `images`: PIL images, an array or a tensor.
 
     Raises:
-        NoScore: no picture has a score.
+        NoScoreError: no picture has a score.
         ScoregateError: the direction of the metric is unknown.
     """
     images = images_of(output)
@@ -46,7 +46,7 @@ def best_of_n(output: Any, prompt: str, *, reward: Reward = INTERACTIVE) -> Best
     scores = [None if isinstance(one, ScoregateError) else one for one in outcomes]
     order = best_first(outcomes, reward.lower_is_better)
     if not order:
-        raise NoScore.among(outcomes)
+        raise NoScoreError.among(outcomes)
     index, score = next(iter(order.items()))
     return Best(images[index], index, score, scores)
 
@@ -68,7 +68,7 @@ def gate(
         on_error: `pass`, `block` or `raise`, for pictures without a score, whatever the reason.
 
     Raises:
-        NoScore: a picture has no score, and *on_error* is `raise`.
+        NoScoreError: a picture has no score, and *on_error* is `raise`.
     """
     if on_error not in ON_ERROR:
         raise ValueError(f"on_error is one of {', '.join(ON_ERROR)}, not {on_error!r}")
@@ -76,7 +76,7 @@ def gate(
     outcomes = reward.outcomes(images, prompts_for(images, prompt), trains=False)
     reached = reaching(outcomes, threshold, reward.lower_is_better)
     if on_error == "raise" and any(isinstance(one, ScoregateError) for one in reached):
-        raise NoScore.among(reached)
+        raise NoScoreError.among(reached)
     return [on_error == "pass" if isinstance(one, ScoregateError) else one for one in reached]
 
 

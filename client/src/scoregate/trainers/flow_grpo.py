@@ -67,8 +67,8 @@ def factory(metric: str = "vqascore", *, fill: float | None = None, **settings: 
     Return a factory for `score_functions`, with a metric and settings of your own.
 
     Args:
-        fill: the reward of a picture that cannot be scored; None raises `NoScore`.  `NOT_APPLICABLE` is for
-            evaluation only: in training it counts as a very bad picture.
+        fill: the reward of a picture that cannot be scored; None raises `NoScoreError`.  `NOT_APPLICABLE` is
+            for evaluation only: in training it counts as a very bad picture.
         settings: attributes of `Reward`, such as `logit`, `base_url` and `timeout_s`.
     """
     return Factory(Reward(metric, **settings), fill)

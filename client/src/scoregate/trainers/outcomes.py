@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from math import isfinite
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from scoregate.errors import (
     InvalidError,
+    NoScoreError,
     ScoregateError,
     ServiceConnectionError,
     ServiceTimeoutError,
@@ -119,28 +120,6 @@ class Rewards(list[float]):
         self.parts = {metric: [one.parts.get(metric) for one in scored] for metric in metrics}
 
 
-class NoScore(ScoregateError):
-    """
-    Some pictures have no score.
-
-    Attributes:
-        missing: the error of each such picture, by its index.
-    """
-
-    code = "no_score"
-    missing: Mapping[int, ScoregateError] = {}
-
-    @classmethod
-    def among(cls, outcomes: Sequence[Any]) -> NoScore:
-        """Return the error for *outcomes* with errors; its text is the first one's."""
-        missing = {index: one for index, one in enumerate(outcomes) if isinstance(one, ScoregateError)}
-        index, first = next(iter(missing.items()))
-        count = f"{len(missing)} of {len(outcomes)} pictures have no score"
-        error = cls(f"{count}; picture {index}: {first.code}: {first.detail}", request_id=first.request_id)
-        error.missing, error.__cause__ = missing, first
-        return error
-
-
 def weights_of(
     metrics: Sequence[str], weights: Mapping[str, float] | Sequence[float] | None
 ) -> dict[str, float]:
@@ -194,10 +173,10 @@ def filled(value: float, metrics: Sequence[str]) -> Scored:
 
 
 def complete(outcomes: Sequence[T | ScoregateError]) -> list[T]:
-    """Return *outcomes* if all are scores.  Raises `NoScore`."""
+    """Return *outcomes* if all are scores.  Raises `NoScoreError`."""
     found = [one for one in outcomes if not isinstance(one, ScoregateError)]
     if len(found) < len(outcomes):
-        raise NoScore.among(outcomes)
+        raise NoScoreError.among(outcomes)
     return found
 
 

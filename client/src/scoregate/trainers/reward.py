@@ -15,7 +15,7 @@ from typing import Any, Literal
 from scoregate.aio import AsyncClient
 from scoregate.client import Client, Portal, Portals, asynchronous
 from scoregate.connection import addresses_of, api_key_of
-from scoregate.errors import ConflictError, ScoregateError, UnknownMetricError
+from scoregate.errors import ConflictError, NoScoreError, ScoregateError, UnknownMetricError
 from scoregate.items import Item, Pairing, name_of, names_of
 from scoregate.results import ScoregateWarning, lower_is_better, understood
 from scoregate.text import hinted_keywords
@@ -23,7 +23,6 @@ from scoregate.trainers.figures import statistics
 from scoregate.trainers.groups import Gather, groups_of, of_all_ranks
 from scoregate.trainers.images import check_encode, in_batches, items_of
 from scoregate.trainers.outcomes import (
-    NoScore,
     Outcome,
     Rewards,
     Scored,
@@ -37,7 +36,7 @@ from scoregate.trainers.outcomes import (
 from scoregate.trainers.sending import Send, Sender, better, passing, pause_s
 from scoregate.trainers.watch import Watch, Watcher
 
-__all__ = ["NoScore", "Outcome", "Reward"]
+__all__ = ["NoScoreError", "Outcome", "Reward"]
 
 REQUESTS_AT_ONCE = 8  # requests of one call
 ADVICE_S = 10.0  # the most that the first call waits for warnings about its metrics
@@ -206,7 +205,7 @@ class Reward:
             domains: the domain of each picture, for *by_domain*.
 
         Raises:
-            NoScore: a picture has no score, and no *fill* applies.
+            NoScoreError: a picture has no score, and no *fill* applies.
             ValueError, TypeError: *images* are not pictures, or their number is not that of *prompts* or
                 *domains*, or a domain is unknown.
         """

@@ -92,7 +92,7 @@ def columns_of(columns: Mapping[str, Any], images: str, domains: str) -> tuple[A
 def logged(
     reward: Reward, mask: bool, outcomes: Sequence[Outcome], log_metric: Log | None, log_extra: Log | None
 ) -> list[float | None]:
-    """Return the rewards among *outcomes*, after TRL's log got their figures.  Raises `NoScore`."""
+    """Return the rewards among *outcomes*, after TRL's log got their figures.  Raises `NoScoreError`."""
     masked = [isinstance(one, ScoregateError) and mask and of_one(one) for one in outcomes]
     scored = complete([None if out else one for one, out in zip(outcomes, masked, strict=True)])
     if log_metric is not None:

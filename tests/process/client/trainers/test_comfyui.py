@@ -12,8 +12,8 @@ import torch
 
 import scoregate.trainers.comfyui
 from demo.process import free_port, url
-from scoregate.errors import ScoregateError
-from scoregate.trainers.reward import NoScore, Reward
+from scoregate.errors import NoScoreError, ScoregateError
+from scoregate.trainers.reward import Reward
 
 IMAGES = torch.rand(
     5, 4, 24, 3, generator=torch.Generator().manual_seed(0)
@@ -148,7 +148,7 @@ def test_a_picture_without_a_score_never_passes(nodes, here):
     assert 4 == len(kept) == len(scores)
     assert "1: bad_image" in text.splitlines()
     for node in nodes.values():
-        with pytest.raises(NoScore):
+        with pytest.raises(NoScoreError):
             run(node, images=images, prompt="a cat")
-    with pytest.raises(NoScore):
+    with pytest.raises(NoScoreError):
         run(nodes["ScoregateFilter"], images=images[1:2], prompt="a cat", on_error="block")

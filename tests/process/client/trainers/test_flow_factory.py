@@ -10,8 +10,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from scoregate.errors import UnknownMetricError
-from scoregate.trainers.reward import NoScore, Reward
+from scoregate.errors import NoScoreError, UnknownMetricError
+from scoregate.trainers.reward import Reward
 from tests.process.client.trainers.standins import (
     GroupwiseRewardModel,
     RewardArguments,
@@ -108,7 +108,7 @@ def test_a_sample_without_a_score_raises(model):
     broken = samples(3)
     broken[1]["prompt"] = "x" * 4001
 
-    with pytest.raises(NoScore, match="1 of 3 pictures have no score; picture 1: invalid"):
+    with pytest.raises(NoScoreError, match="1 of 3 pictures have no score; picture 1: invalid"):
         pointwise_rewards(model(), broken)
 
 
@@ -117,7 +117,7 @@ def test_a_picture_with_a_nan_spoils_no_other(model):
     reward, broken = model(), samples(10)
     broken[2]["image"][0, 0, 0] = torch.nan
 
-    with pytest.raises(NoScore, match="1 of 10 pictures have no score; picture 2: bad_image"):
+    with pytest.raises(NoScoreError, match="1 of 10 pictures have no score; picture 2: bad_image"):
         pointwise_rewards(reward, broken)
     outcomes = reward.reward.outcomes([each["image"] for each in broken], [each["prompt"] for each in broken])
     assert pointwise_rewards(reward, samples(10))[3:] == pytest.approx(torch.tensor(outcomes[3:]))
@@ -145,7 +145,7 @@ def test_condition_images_are_refused_where_nobody_looks_at_them(model):
     """A score of the picture alone would not be what was asked for."""
     with pytest.raises(ValueError, match="condition_images, and vqascore does not use references"):
         pointwise_rewards(model(), edited(2, 1))
-    with pytest.raises(NoScore, match="references"):
+    with pytest.raises(NoScoreError, match="references"):
         pointwise_rewards(model(metric="judge"), edited(2, 1))
     assert 2 == len(pointwise_rewards(model(), edited(2, 0)))
 

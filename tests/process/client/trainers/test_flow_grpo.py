@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from scoregate.errors import NoScoreError
 from scoregate.trainers.flow_grpo import NOT_APPLICABLE, factory, t2i_score, t2i_score_eval, t2i_score_logit
 from scoregate.trainers.flow_grpo import multi_score as in_one_request
-from scoregate.trainers.reward import NoScore
 from tests.process.client.trainers.standins import advantages, evaluated, multi_score, rollout
 from tests.unit.client.trainers.scripted import refusing
 
@@ -87,7 +87,7 @@ def test_a_sample_without_a_score_ends_the_rank(here):
     images = torch.rand(4, 3, 8, 8)
     images[2, 0, 0, 0] = torch.nan
 
-    with pytest.raises(NoScore, match=r"1 of 4 pictures have no score; picture 2: bad_image"):
+    with pytest.raises(NoScoreError, match=r"1 of 4 pictures have no score; picture 2: bad_image"):
         t2i_score()(images, ["a"] * 4, [])
 
 
@@ -106,7 +106,7 @@ def test_a_service_that_refuses_is_no_number_at_an_evaluation_either(scripted):
     _, double = scripted(*[refusing(401, "unauthorized")] * 9)
     score = factory(fill=NOT_APPLICABLE, transport=double.transport)()
 
-    with pytest.raises(NoScore, match="unauthorized"):
+    with pytest.raises(NoScoreError, match="unauthorized"):
         score(torch.rand(2, 3, 8, 8), ["0.5"] * 2, [])
 
 

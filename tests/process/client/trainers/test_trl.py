@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from scoregate.trainers.reward import NoScore, Reward
+from scoregate.errors import NoScoreError
+from scoregate.trainers.reward import Reward
 from scoregate.trainers.trl import reward_function
 from tests.process.client.trainers.standins import trl_advantages, trl_rewards
 
@@ -53,7 +54,7 @@ def test_a_picture_without_a_score_raises(here):
     """Unless a mask was asked for: then TRL leaves its row out of the group."""
     broken = [*PICTURES, torch.full((3, 8, 8), torch.nan)]
 
-    with pytest.raises(NoScore):
+    with pytest.raises(NoScoreError):
         trl_rewards([reward_function()], inputs(broken), [""] * 7)
     masked = trl_rewards([reward_function(mask=True)], inputs(broken), [""] * 7)
     alone = trl_advantages(masked[:6])

@@ -7,8 +7,8 @@ from statistics import fmean
 import numpy as np
 import pytest
 
+from scoregate.errors import ColumnError
 from scoregate.evaluation.agreement import best_of
-from scoregate.evaluation.arrays import BadColumn
 from tests.unit.client.evaluation.conftest import RELEASED
 
 RATINGS = {
@@ -213,7 +213,7 @@ def test_the_best_of_n_is_the_mean_over_all_choices():
 
 def test_one_picture_of_each_prompt_gives_no_best_of_n():
     """There is nothing to pick from."""
-    with pytest.raises(BadColumn, match="no group has two"):
+    with pytest.raises(ColumnError, match="no group has two"):
         best_of([1.0, 2.0], [1.0, 2.0], ["a", "b"])
 
 

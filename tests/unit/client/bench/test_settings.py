@@ -11,7 +11,7 @@ from scoregate.bench.benchmark import Benchmark
 from scoregate.bench.suite import SuiteSettings, run_suite
 from scoregate.cli.arguments import CommandParser
 from scoregate.cli.bench import declare, own_settings
-from scoregate.records import BadInput
+from scoregate.errors import InputError
 from tests.support.paths import ROOT
 from tests.unit.client.bench.test_dpg import row
 
@@ -101,7 +101,7 @@ def test_answers_in_files_need_no_service(files, monkeypatch):
 )
 def test_a_setting_that_cannot_be_used_is_named(files, name, more, line):
     """With what it can be."""
-    with pytest.raises(BadInput) as caught:
+    with pytest.raises(InputError) as caught:
         scoregate.bench.run(name, **files | more)
 
     assert line in str(caught.value)
@@ -109,7 +109,7 @@ def test_a_setting_that_cannot_be_used_is_named(files, name, more, line):
 
 def test_data_that_are_not_given_are_named():
     """Before anything is read."""
-    with pytest.raises(BadInput, match="data is missing"):
+    with pytest.raises(InputError, match="data is missing"):
         scoregate.bench.run("dpg", answers={"A": "a.csv"})
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from scoregate.errors import BadImageError
+from scoregate.errors import BadImageError, InputError
 from scoregate.images import encoded
-from scoregate.records import BadInput, json_lines, separated
+from scoregate.records import json_lines, separated
 from tests.unit.client.cli.served import Service, metric
 
 OUT = ("-o", "out.jsonl", "-m", "vqascore")
@@ -79,7 +79,7 @@ def test_a_line_of_a_bomb_is_not_read_to_its_end(reader, tmp_path):
     path.write_bytes(gzip.compress(b"image,prompt\np.png," + b"a" * (64 * 2**20)))
     tracemalloc.start()
     try:
-        with pytest.raises(BadInput, match=r"bomb.gz: a line has more than 1048576 characters$"):
+        with pytest.raises(InputError, match=r"bomb.gz: a line has more than 1048576 characters$"):
             list(reader(path, 2**20))
         peak = tracemalloc.get_traced_memory()[1]
     finally:

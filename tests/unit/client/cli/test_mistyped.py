@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scoregate.records import NoColumn
+from scoregate.errors import NoColumnError
 from scoregate.text import meant_file
 from tests.support.pictures import png
 from tests.unit.client.cli.served import Service, metric
@@ -99,7 +99,7 @@ def test_a_column_that_is_not_there_is_named_with_its_option(command, tables, ar
 
 def test_the_only_column_without_another_use_is_offered():
     """Whatever its name is."""
-    fault = NoColumn("rows.csv", "image", ["file", "prompt"], "--image-column", ["prompt"])
+    fault = NoColumnError("rows.csv", "image", ["file", "prompt"], "--image-column", ["prompt"])
 
     assert "rows.csv: no column 'image'; there are file, prompt: --image-column file" == str(fault)
 

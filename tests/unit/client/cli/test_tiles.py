@@ -9,7 +9,7 @@ import pytest
 from scoregate.bench.answers import is_black
 from scoregate.data.rows import Row
 from scoregate.data.tiles import Grid, cut, grid_of, tiles
-from scoregate.records import BadInput
+from scoregate.errors import InputError
 from tests.support.pictures import png, saved
 from tests.unit.client.cli.served import Service, lines, metric
 
@@ -70,7 +70,7 @@ def test_a_sheet_that_is_too_small_or_broken_has_no_tiles(data, grid, why):
 @pytest.mark.parametrize("text", ["2", "0x2", "2x", "2×2", "2x2x2", "100x1", "-1x2"])
 def test_a_grid_is_columns_and_rows(text):
     """From 1 to 99 each."""
-    with pytest.raises(BadInput, match="ROWSxCOLUMNS"):
+    with pytest.raises(InputError, match="ROWSxCOLUMNS"):
         grid_of(text)
 
 

@@ -11,7 +11,7 @@ from PIL import Image
 
 import scoregate
 from scoregate import Client
-from scoregate.records import BadInput, NoResult
+from scoregate.errors import InputError, NoResultError
 from scoregate.runs.results import Results
 from tests.support.pictures import png
 from tests.support.shards import tar_of
@@ -357,10 +357,10 @@ def test_a_notebook_compares_with_its_client(folders, service, monkeypatch):
     monkeypatch.chdir(folders)
     with Client("http://test", transport=httpx.MockTransport(service), retries=0) as client:
         found = scoregate.versus({"x": "A", "y": "B"}, client=client, prompts="prompts.jsonl", by="skill")
-        with pytest.raises(BadInput, match="promts: no such setting"):
+        with pytest.raises(InputError, match="promts: no such setting"):
             scoregate.versus(["A", "B"], client=client, promts="prompts.jsonl")
         (folders / "A" / "00.png").unlink()
-        with pytest.raises(NoResult, match="scores are missing: 1"):
+        with pytest.raises(NoResultError, match="scores are missing: 1"):
             scoregate.versus(["A", "B"], client=client, prompts="prompts.jsonl", complete=True)
 
     assert found.complete

@@ -12,7 +12,7 @@ import pytest
 from scoregate.data.datasets import Dataset
 from scoregate.data.folders import captions_alone
 from scoregate.data.rows import digest
-from scoregate.records import BadInput
+from scoregate.errors import InputError
 from tests.support.pictures import png
 from tests.support.shards import pairs
 
@@ -181,15 +181,15 @@ def test_a_file_without_the_columns_is_refused(tmp_path, name, text, said):
     """One line, instead of an error for each row."""
     (tmp_path / name).write_text(text, "utf-8")
 
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(InputError, match=said):
         list(Dataset(tmp_path / name))
 
 
 def test_a_folder_without_pictures_is_refused(tmp_path):
     """As is one that is not there."""
-    with pytest.raises(BadInput, match="no pictures, and no metadata"):
+    with pytest.raises(InputError, match="no pictures, and no metadata"):
         list(Dataset(tmp_path))
-    with pytest.raises(BadInput, match="no such file or folder"):
+    with pytest.raises(InputError, match="no such file or folder"):
         list(Dataset(tmp_path / "none"))
 
 
@@ -261,7 +261,7 @@ def test_a_table_in_utf_16_is_said_to_be(tmp_path, name, encoding):
     mark = "" if encoding == "utf-16" else "\ufeff"
     (tmp_path / name).write_bytes(f"{mark}image,prompt\n".encode(encoding))
 
-    with pytest.raises(BadInput, match=f"{name}: is UTF-16: save it as UTF-8"):
+    with pytest.raises(InputError, match=f"{name}: is UTF-16: save it as UTF-8"):
         list(Dataset(tmp_path / name))
 
 
@@ -272,7 +272,7 @@ LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n
 def test_a_table_that_is_a_pointer_of_git_lfs_is_said_to_be(tmp_path, name):
     (tmp_path / name).write_text(LFS, "utf-8")
 
-    with pytest.raises(BadInput, match="is a pointer of Git LFS in place of the file: run `git lfs pull`"):
+    with pytest.raises(InputError, match="is a pointer of Git LFS in place of the file: run `git lfs pull`"):
         list(Dataset(tmp_path / name))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from scoregate import read_dataset
 from scoregate.data.datasets import Dataset
-from scoregate.records import BadInput
+from scoregate.errors import InputError
 from tests.support.pictures import png
 from tests.support.shards import pairs
 
@@ -101,5 +101,5 @@ def test_a_file_that_has_no_prompts_by_name_is_refused(folder, tmp_path, name, t
     """One line, before anything is scored."""
     (tmp_path / name).write_text(text, "utf-8")
 
-    with pytest.raises(BadInput, match=why):
+    with pytest.raises(InputError, match=why):
         list(Dataset(folder, prompts=tmp_path / name))

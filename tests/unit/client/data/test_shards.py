@@ -12,7 +12,8 @@ import pytest
 
 from scoregate.data import shards
 from scoregate.data.datasets import Dataset
-from scoregate.records import BadInput, Record
+from scoregate.errors import InputError
+from scoregate.records import Record
 from tests.support.pictures import png
 from tests.support.shards import pairs, tar_of
 
@@ -306,7 +307,7 @@ def test_a_pattern_that_names_no_shards_is_wrong_before_anything_is_scored(three
         (three / folder).mkdir()
         for name in ("0.tar", "1.tar"):
             tar_of(three / folder / name, SAMPLE)
-    with pytest.raises(BadInput, match=why):
+    with pytest.raises(InputError, match=why):
         list(Dataset(three / pattern))
 
 
@@ -363,7 +364,7 @@ def test_of_several_splits_one_has_to_be_named(tmp_path):
         as_saved(tmp_path / split / "data-00000-of-00001.arrow", split)
 
     said = f"several splits, name one of {tmp_path}/test, {tmp_path}/train"
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(InputError, match=said):
         list(Dataset(tmp_path))
     assert [("test.png", "test", PICTURE)] == pairs(Dataset(tmp_path / "test"))
 
@@ -380,7 +381,7 @@ def test_pictures_that_are_all_before_their_texts_are_said_to_be(tmp_path):
     """As `tar` writes files in the order of a folder."""
     tar_of(tmp_path / "a.tar", {"1.png": PICTURE, "2.png": PICTURE, "1.txt": b"x", "2.txt": b"x"})
 
-    with pytest.raises(BadInput, match="a picture and its text are neighbours in a tar"):
+    with pytest.raises(InputError, match="a picture and its text are neighbours in a tar"):
         list(Dataset(tmp_path / "a.tar"))
 
 
@@ -416,7 +417,7 @@ def test_a_broken_row_or_file_of_parquet_names_the_file(tmp_path):
 def test_a_column_that_no_sample_has_is_said_at_once(tmp_path):
     tar_of(tmp_path / "a.tar", {"1.png": PICTURE, "1.json": b'{"text": "a cat"}'})
 
-    with pytest.raises(BadInput, match="no column 'prompt'; there are text, image: --prompt-column text"):
+    with pytest.raises(InputError, match="no column 'prompt'; there are text, image: --prompt-column text"):
         list(Dataset(tmp_path / "a.tar"))
 
 
@@ -450,5 +451,5 @@ def test_paths_that_name_no_shards_are_refused(tmp_path, path, more, why):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.png").write_bytes(PICTURE)
 
-    with pytest.raises(BadInput, match=re.escape(why)):
+    with pytest.raises(InputError, match=re.escape(why)):
         list(Dataset(tmp_path / path, more=[tmp_path / each for each in more]))

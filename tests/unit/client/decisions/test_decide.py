@@ -7,7 +7,7 @@ import httpx2 as httpx
 import pytest
 
 from scoregate import AsyncClient, Item, ScoregateError
-from scoregate.connection import MAX_FAILURES, TRIAL_S, Breaker, CircuitOpen
+from scoregate.connection import MAX_FAILURES, TRIAL_S, Breaker, CircuitOpenError
 from scoregate.errors import BadImageError, ServiceConnectionError, UnknownPolicyError, WarnedError
 from tests.support.answers import request_of
 from tests.support.pictures import png
@@ -269,12 +269,12 @@ def test_late_failures_do_not_postpone_the_next_trial():
         breaker.failed("x")
     clock.now += TRIAL_S / 2
     breaker.failed("x")
-    with pytest.raises(CircuitOpen):
+    with pytest.raises(CircuitOpenError):
         breaker.check()
     clock.now += TRIAL_S / 2
 
     breaker.check()
-    with pytest.raises(CircuitOpen):
+    with pytest.raises(CircuitOpenError):
         breaker.check()
 
 

@@ -13,7 +13,7 @@ from scoregate.cli.main import main
 from scoregate.decisions import logs as client_logs
 from scoregate.decisions.erasure import EraseSettings, erase
 from scoregate.decisions.labels import allotted
-from scoregate.records import NoResult
+from scoregate.errors import NoResultError
 from service.decisions import schema
 from service.decisions.file import opened
 from tests.support.decision_logs import write
@@ -165,7 +165,7 @@ def test_a_process_that_reads_old_content_is_named_as_the_reason_for_another_run
     with closing(sqlite3.connect(folder / name, isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM decisions").fetchone()
-        with pytest.raises(NoResult, match="run this again"):
+        with pytest.raises(NoResultError, match="run this again"):
             erase(EraseSettings(logs=[folder / name], caller="ann"), busy_s=0.01)
         reader.execute("ROLLBACK")
     second = run(capsys, "erase", name, "--caller", "ann")

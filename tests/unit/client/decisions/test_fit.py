@@ -14,9 +14,9 @@ from scoregate.cli.main import main
 from scoregate.decisions.fit import FitSettings as Settings
 from scoregate.decisions.fit import LabelledRow, best_pair, fitted, halves, most_allowed, passes
 from scoregate.decisions.policies import NamedPolicy, PolicyFile, as_toml, policy_of
+from scoregate.errors import InputError, NoResultError
 from scoregate.expression import Condition
 from scoregate.policy import Policy
-from scoregate.records import BadInput, NoResult
 from service.core.settings.scoring import PolicySettings
 from service.metrics.common.registry import metrics
 from service.scoring.policies import served_policy
@@ -106,7 +106,7 @@ def test_the_false_accepts_that_are_allowed_are_the_most_below_the_rate(bad, rat
     if allowed:
         assert max(allowed) == most_allowed(bad, Fraction(rate))
     else:
-        with pytest.raises(NoResult, match=f"{bad} bad rows .* are too few"):
+        with pytest.raises(NoResultError, match=f"{bad} bad rows .* are too few"):
             most_allowed(bad, Fraction(rate))
 
 
@@ -129,7 +129,7 @@ def test_rows_without_a_prompt_are_drawn_one_by_one(tmp_path):
     digests = write(tmp_path / "digests.jsonl", rows, prompt=None, prompt_digest="ab")
 
     assert 200 == sum(fitted(settings(path)).chosen_from)
-    with pytest.raises(NoResult, match="the other half has no good row"):
+    with pytest.raises(NoResultError, match="the other half has no good row"):
         fitted(settings(digests))
 
 
@@ -250,7 +250,7 @@ def test_a_table_that_cannot_be_used_is_an_error(tmp_path, change, more, message
     """It names the row and the column, or what there is."""
     path = write(tmp_path / "rows.jsonl", rows_of(1), **change)
 
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises(InputError, match=message):
         fitted(settings(path, **more))
 
 
@@ -264,7 +264,7 @@ def test_scores_of_several_options_have_no_common_threshold(tmp_path):
     path = tmp_path / "scores.jsonl"
     path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
-    with pytest.raises(BadInput, match="the scores of vqascore are of several options"):
+    with pytest.raises(InputError, match="the scores of vqascore are of several options"):
         fitted(settings(path))
 
 
@@ -273,7 +273,7 @@ def test_a_metric_whose_name_is_none_of_an_expression_has_no_policy(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("my score,good\n0.1,0\n0.9,1\n")
 
-    with pytest.raises(BadInput, match="the text cannot be parsed"):
+    with pytest.raises(InputError, match="the text cannot be parsed"):
         fitted(settings(path, metrics=("my score",))).policy("show")
 
 

@@ -12,9 +12,9 @@ import pytest
 from scoregate.cli.main import main
 from scoregate.decisions.policies import PolicyFile, policy_of
 from scoregate.decisions.trial import Trial, TrialSettings, decided, label_of, tried
+from scoregate.errors import InputError
 from scoregate.expression import Condition
 from scoregate.policy import Policy
-from scoregate.records import BadInput
 from service.decisions import schema
 from tests.support.decision_logs import write
 from tests.support.decision_records import record
@@ -270,7 +270,7 @@ def test_a_file_without_the_policy_is_an_error_with_its_place(folder, text, mess
     """The line names the file and the setting."""
     (folder / "new.toml").write_text(text)
 
-    with pytest.raises(BadInput, match=message):
+    with pytest.raises(InputError, match=message):
         policy_of(PolicyFile(file=folder / "new.toml"))
 
 
@@ -282,7 +282,7 @@ def test_one_of_several_policies_of_a_file_is_chosen_by_name(folder):
     chosen = policy_of(PolicyFile(file=folder / "new.toml", name="other"))
 
     assert ("other", Policy(Condition.of("dsg > 0.1"))) == (chosen.name, chosen.rules)
-    with pytest.raises(BadInput, match="has no policy third; there are stricter, other"):
+    with pytest.raises(InputError, match="has no policy third; there are stricter, other"):
         policy_of(PolicyFile(file=folder / "new.toml", name="third"))
 
 
@@ -292,5 +292,5 @@ def test_a_row_that_is_not_json_is_named(folder):
     with closing(sqlite3.connect(folder / name)) as connection, connection:
         connection.execute("UPDATE decisions SET errors = 'no JSON'")
 
-    with pytest.raises(BadInput, match="decision d-7: its errors are not JSON"):
+    with pytest.raises(InputError, match="decision d-7: its errors are not JSON"):
         tried(TrialSettings(file=folder / "new.toml", logs=[folder / name]))

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoregate.evaluation.arrays import BadColumn, Scale
+from scoregate.errors import ColumnError
+from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.raters import LEVELS, alpha
 
 TABLES = st.lists(st.lists(st.none() | st.integers(1, 5), min_size=3, max_size=3), min_size=2, max_size=12)
@@ -23,7 +24,7 @@ def test_it_is_what_the_package_gives(table):
     """At all levels, with ratings missing."""
     try:
         found = alpha(*columns(table))
-    except BadColumn:
+    except ColumnError:
         return  # nothing to compare
     matrix = np.array([[np.nan if x is None else x for x in row] for row in table], dtype=float).T
 
@@ -72,6 +73,6 @@ def test_a_bootstrap_encloses_the_value_and_can_be_repeated():
 )
 def test_what_has_no_agreement_is_refused(rows, scale, role, said):
     """One annotator, a duplicate, equal ratings, no pair, nothing on the scale."""
-    with pytest.raises(BadColumn, match=said) as caught:
+    with pytest.raises(ColumnError, match=said) as caught:
         alpha(*zip(*rows, strict=True), scale=scale)
     assert role == caught.value.role

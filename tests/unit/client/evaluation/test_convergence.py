@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from scoregate.evaluation.arrays import BadColumn, Scale
+from scoregate.errors import ColumnError
+from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.raters import alpha, convergence
 
 RANDOM = np.random.default_rng(0)
@@ -109,14 +110,14 @@ def test_ratings_outside_the_scale_order_nothing():
 )
 def test_generators_must_be_several_and_each_unit_has_one(model, said):
     """One line about the column."""
-    with pytest.raises(BadColumn, match=said):
+    with pytest.raises(ColumnError, match=said):
         convergence(*zip(*RATED, strict=True), model=[*model])
 
 
 def test_generators_that_all_raters_like_the_same_have_no_order():
     """Spearman's correlation is not defined there."""
     rows = [("x", "a", 1), ("y", "a", 2), ("x", "b", 2), ("y", "b", 1)]
-    with pytest.raises(BadColumn, match="same score"):
+    with pytest.raises(ColumnError, match="same score"):
         convergence(*zip(*rows, strict=True), model=["x", "y", "x", "y"])
 
 
@@ -126,5 +127,5 @@ def test_generators_that_all_raters_like_the_same_have_no_order():
 )
 def test_one_annotator_cannot_converge(rows, said):
     """Nor can ratings that are all the same."""
-    with pytest.raises(BadColumn, match=said):
+    with pytest.raises(ColumnError, match=said):
         convergence(*zip(*rows, strict=True))

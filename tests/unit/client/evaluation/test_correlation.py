@@ -7,8 +7,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
+from scoregate.errors import ColumnError
 from scoregate.evaluation.agreement import correlation
-from scoregate.evaluation.arrays import BadColumn
 
 ROWS = st.lists(st.tuples(st.integers(-9, 9), st.integers(1, 5)), min_size=3, max_size=30)
 
@@ -38,6 +38,6 @@ def test_kendalls_tau_is_scipys_to_the_last_bit(levels):
 @pytest.mark.parametrize(("metric", "human", "role"), [([1, 1], [1, 2], "metric"), ([1, 2], [1, 1], "human")])
 def test_a_constant_column_has_no_correlation(metric, human, role):
     """SciPy would say NaN."""
-    with pytest.raises(BadColumn, match="all 2 values are 1") as caught:
+    with pytest.raises(ColumnError, match="all 2 values are 1") as caught:
         correlation(metric, human)
     assert role == caught.value.role

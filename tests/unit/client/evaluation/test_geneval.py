@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from scoregate.evaluation.arrays import BadColumn
+from scoregate.errors import ColumnError
 from scoregate.evaluation.geneval import TASKS, by_prompt, geneval, sample_of
 
 ROWS = [(task, f"{task} {number}", number < 2) for task in TASKS for number in range(4)]
@@ -53,7 +53,7 @@ def test_kappa_is_agreement_beyond_chance():
 )
 def test_a_task_or_a_verdict_that_geneval_does_not_have_is_refused(tag, correct, role):
     """By name."""
-    with pytest.raises(BadColumn) as caught:
+    with pytest.raises(ColumnError) as caught:
         geneval([tag], ["a"], [correct])
     assert role == caught.value.role
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from scoregate.cli.main import main
-from scoregate.evaluation.arrays import BadColumn
+from scoregate.errors import ColumnError
 from scoregate.evaluation.bootstrap import Sample, differences, drawn, interval, means
 from scoregate.evaluation.figures.metrics import AgreementSettings, of_agreement
 from scoregate.evaluation.pair_accuracy import pair_accuracies, pair_accuracy, preference, preferences
@@ -118,7 +118,7 @@ def test_one_unit_has_no_interval():
     """Every drawing would be the same, and the interval without a width."""
 
     def no_figures(times):
-        raise BadColumn("metric", "it is not called")
+        raise ColumnError("metric", "it is not called")
 
     assert {} == drawn(Sample(1, no_figures), 10, 0).values
     sample = means({"one": ([0, 0], [1, 2]), "both": ([0, 1], [1, 2])}, 2)

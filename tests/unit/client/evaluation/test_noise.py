@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from scoregate.errors import ColumnError
 from scoregate.evaluation.agreement import auroc, correlation, roc
-from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.pair_accuracy import pair_accuracy, preference
 from scoregate.evaluation.raters import alpha
 from scoregate.evaluation.ts2 import ts2
@@ -48,5 +48,5 @@ def test_kendall_and_pairs_count_the_same_ties():
 def test_a_column_that_differs_by_noise_alone_is_constant():
     """It says nothing, and every figure says so."""
     for figure in (correlation, pair_accuracy, auroc):
-        with pytest.raises(BadColumn, match=r"all 3 values are 0\.3"):
+        with pytest.raises(ColumnError, match=r"all 3 values are 0\.3"):
             figure([0.1 + 0.2, 0.3, 0.3], [1, 0, 1])

@@ -6,7 +6,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import wilcoxon
 
-from scoregate.evaluation.arrays import BadColumn, Scale
+from scoregate.errors import ColumnError
+from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.ordering import ordering, signed_rank
 
 
@@ -91,6 +92,6 @@ def test_a_clear_difference_makes_two_tiers():
 )
 def test_what_cannot_be_ordered_is_refused(values, models, items, role):
     """One generator, no common item, one value."""
-    with pytest.raises(BadColumn) as caught:
+    with pytest.raises(ColumnError) as caught:
         ordering(values, models, items)
     assert role == caught.value.role

@@ -2,7 +2,8 @@
 
 import pytest
 
-from scoregate.evaluation.arrays import BadColumn, Scale
+from scoregate.errors import ColumnError
+from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.templates import reliable
 
 # Variances under generator a: 0, 1, 4; under b: 4, 0, 0.25.
@@ -71,5 +72,5 @@ def test_a_prompt_that_all_are_unsure_about_is_not_reliable():
 )
 def test_without_disagreement_there_is_nothing_to_select(rows, said):
     """One rating each, or ratings that are all the same."""
-    with pytest.raises(BadColumn, match=said):
+    with pytest.raises(ColumnError, match=said):
         reliable(*zip(*rows, strict=True))

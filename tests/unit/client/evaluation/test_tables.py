@@ -4,8 +4,8 @@ import math
 
 import pytest
 
+from scoregate.errors import InputError
 from scoregate.evaluation.tables import read_table
-from scoregate.records import BadInput
 
 ROWS = [{"a": 1.5, "b": "x"}, {"a": 2.5, "b": "y"}]
 KINDS = ["t.csv", "t.jsonl", "t.ndjson", "t.parquet", "t.csv.gz", "t.jsonl.gz", "t.parquet.gz"]
@@ -66,7 +66,7 @@ def test_rows_with_an_empty_cell_are_left_out_and_counted(written):
 )
 def test_what_is_no_number_is_named_with_its_row_and_column(written, cell, said):
     """Nothing is guessed."""
-    with pytest.raises(BadInput, match=rf"row 2, column a: {said}"):
+    with pytest.raises(InputError, match=rf"row 2, column a: {said}"):
         read_table(written([{"a": 1}, {"a": cell}])).numbers("a")
 
 
@@ -75,13 +75,13 @@ def test_a_cell_after_rows_that_were_left_out_is_named_with_its_own_row(written)
     table = read_table(written([{"a": None}, {"a": "1"}, {"a": "x"}]))
     (cells,) = table.complete(table.texts("a"))
 
-    with pytest.raises(BadInput, match=r"row 3, column a: .*'x'"):
+    with pytest.raises(InputError, match=r"row 3, column a: .*'x'"):
         table.each("a", int, cells)
 
 
 def test_a_column_that_is_not_there_is_named_with_those_that_are(written):
     """A misspelt name is seen at once."""
-    with pytest.raises(BadInput, match="no column 'c'; there are a, b"):
+    with pytest.raises(InputError, match="no column 'c'; there are a, b"):
         read_table(written(ROWS)).numbers("c")
 
 
@@ -101,7 +101,7 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path, name, conten
     path = tmp_path / name
     path.write_bytes(content)
 
-    with pytest.raises(BadInput, match=said):
+    with pytest.raises(InputError, match=said):
         read_table(path)
 
 
@@ -109,5 +109,5 @@ def test_labels_are_0_or_1_in_words_too(written):
     """Anything else is no label."""
     rows = [{"a": "true"}, {"a": 0}, {"a": False}, {"a": 1.0}]
     assert [1, 0, 0, 1] == read_table(written(rows)).labels("a").tolist()
-    with pytest.raises(BadInput, match="'maybe' is not a label"):
+    with pytest.raises(InputError, match="'maybe' is not a label"):
         read_table(written([{"a": "maybe"}])).labels("a")

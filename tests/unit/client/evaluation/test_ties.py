@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scoregate.errors import ColumnError
 from scoregate.evaluation import pair_accuracy as pairs
-from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.pair_accuracy import pair_accuracy
 
 FEW = st.integers(0, 4)
@@ -55,7 +55,7 @@ def test_it_is_what_counting_every_pair_at_every_epsilon_gives(rows, average):
     metric, human, groups = (list(column) for column in zip(*rows, strict=True))
     try:
         found = pair_accuracy(np.array(metric) / 10, human, list(map(str, groups)), average=average)
-    except BadColumn:
+    except ColumnError:
         assert min(len({*metric}), len({*human})) == 1 or len({*groups}) == len(groups)
         return
     (right, epsilon, counts), at_0, pairs = by_hand(metric, human, groups, average)
@@ -139,6 +139,6 @@ def test_memory_does_not_grow_with_the_pairs():
 )
 def test_a_column_that_says_nothing_is_named(metric, human, group, role):
     """By the argument that holds it."""
-    with pytest.raises(BadColumn) as caught:
+    with pytest.raises(ColumnError) as caught:
         pair_accuracy(metric, human, group)
     assert role == caught.value.role

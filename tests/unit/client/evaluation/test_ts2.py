@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
-from scoregate.evaluation.arrays import BadColumn
+from scoregate.errors import ColumnError
 from scoregate.evaluation.ts2 import of_current, of_released, separation, ts2
 
 # Graph 0 of the released data under blip1_dsg.
@@ -87,7 +87,7 @@ def test_partitions_need_ids_that_are_numbers():
 )
 def test_what_is_no_graph_is_refused(scores, graphs, nodes, skip, role):
     """Constant scores, a node without a number, an unknown graph, no level 0, and no score."""
-    with pytest.raises(BadColumn) as caught:
+    with pytest.raises(ColumnError) as caught:
         ts2(scores, graphs, nodes, "released", skip)
     assert role == caught.value.role
 
@@ -95,7 +95,7 @@ def test_what_is_no_graph_is_refused(scores, graphs, nodes, skip, role):
 def test_too_many_walks_are_refused():
     """Thirty levels of two nodes would never end."""
     nodes = [f"{level}{name}" for level in range(30) for name in "ab"]
-    with pytest.raises(BadColumn, match="walks"):
+    with pytest.raises(ColumnError, match="walks"):
         ts2(list(range(60)), ["g"] * 60, nodes, "current")
 
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from scoregate.errors import ColumnError
 from scoregate.evaluation.agreement import auroc
-from scoregate.evaluation.arrays import BadColumn
 from scoregate.evaluation.pair_accuracy import preference
 from scoregate.evaluation.winoground import winoground
 
@@ -46,7 +46,7 @@ def test_the_accuracy_is_of_all_pairs_or_the_mean_over_groups():
 )
 def test_without_a_preference_there_is_no_accuracy(metric, human, group, role):
     """Constant columns, or no pair."""
-    with pytest.raises(BadColumn) as caught:
+    with pytest.raises(ColumnError) as caught:
         preference(metric, human, group)
     assert role == caught.value.role
 
@@ -70,7 +70,7 @@ def test_the_area_is_the_share_of_pairs_with_the_right_picture_above(rows):
 )
 def test_labels_are_of_both_kinds(metric, label, role):
     """And 0 or 1."""
-    with pytest.raises(BadColumn) as caught:
+    with pytest.raises(ColumnError) as caught:
         auroc(metric, label)
     assert role == caught.value.role
 
@@ -118,6 +118,6 @@ def test_captions_and_images_are_0_or_1_once_each(captions, images, role):
     if role is None:
         assert 1 == winoground([9, 1, 1, 9], ["x"] * 4, list(captions), list(images)).items
         return
-    with pytest.raises(BadColumn) as caught:
+    with pytest.raises(ColumnError) as caught:
         winoground([9, 1, 1, 9], ["x"] * 4, list(captions), list(images))
     assert role == caught.value.role

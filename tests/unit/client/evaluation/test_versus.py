@@ -5,7 +5,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from scoregate.evaluation.arrays import BadColumn
+from scoregate.errors import ColumnError
 from scoregate.evaluation.ordering import signed_rank
 from scoregate.evaluation.versus import holm, prompts_needed, versus
 
@@ -100,7 +100,7 @@ def test_no_number_of_prompts_shows_no_difference():
 
 def test_one_generator_is_refused():
     """There is nothing to compare with."""
-    with pytest.raises(BadColumn, match="two generators are needed"):
+    with pytest.raises(ColumnError, match="two generators are needed"):
         versus({"m": [0.1]}, ["A"], ["x"])
 
 

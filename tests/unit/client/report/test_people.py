@@ -9,7 +9,7 @@ from scoregate.evaluation.pair_accuracy import pair_accuracy
 from scoregate.report.comparisons import agreement, agreement_of
 from scoregate.report.gallery import title, worst
 from scoregate.report.page import cost, head
-from scoregate.report.parts import Missing
+from scoregate.report.parts import MissingPartError
 from scoregate.report.rows import Columns, Cost
 from tests.unit.client.report.conftest import row, texts
 
@@ -67,7 +67,7 @@ def test_what_cannot_be_compared_says_why(scored, rows, why):
 
 def test_without_a_column_of_ratings_the_section_says_so(scored):
     """With the argument that names it."""
-    with pytest.raises(Missing, match="--human"):
+    with pytest.raises(MissingPartError, match="--human"):
         agreement(scored(row(0.5), columns=Columns()))
 
 
@@ -181,7 +181,7 @@ def test_cost_is_time_and_price_for_1000_pictures(scored):
 
 def test_without_a_run_nothing_is_said_of_cost(scored):
     """In one line, and no number."""
-    with pytest.raises(Missing, match="No run"):
+    with pytest.raises(MissingPartError, match="No run"):
         cost(scored())
 
 

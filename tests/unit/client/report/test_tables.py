@@ -6,7 +6,7 @@ from scipy.stats import bootstrap
 
 from scoregate.report.comparisons import matrices
 from scoregate.report.means import MAX_BARS, Bar, MeanInterval, bar, domain_of, interval, means, skills
-from scoregate.report.parts import Missing
+from scoregate.report.parts import MissingPartError
 from scoregate.report.rows import Columns
 from tests.unit.client.report.conftest import row, texts
 
@@ -114,7 +114,7 @@ def test_a_metrics_own_skills_need_no_column(scored):
 
 def test_without_any_skill_the_section_says_so(scored):
     """In one line."""
-    with pytest.raises(Missing, match="--skill"):
+    with pytest.raises(MissingPartError, match="--skill"):
         skills(scored(row(0.5), columns=Columns()))
 
 
@@ -210,5 +210,5 @@ def test_rows_without_a_generator_are_counted(scored):
 
 def test_without_a_column_of_generators_the_section_says_so(scored):
     """With the argument that names it."""
-    with pytest.raises(Missing, match="--generator"):
+    with pytest.raises(MissingPartError, match="--generator"):
         matrices(scored(row(0.5), columns=Columns()), 0.001)

@@ -7,7 +7,7 @@ import httpx2 as httpx
 import pytest
 
 from scoregate import Client, runs
-from scoregate.records import BadInput
+from scoregate.errors import InputError
 from tests.support.pictures import png
 from tests.support.shards import tar_of
 from tests.unit.client.cli.served import Service, lines, metric
@@ -85,11 +85,11 @@ def test_a_filter_is_a_text(folder, client):
 def test_a_client_is_strict_or_not_by_itself(folder, client):
     """The setting would not reach it; a client and other models are one too many."""
     for more in ({"strict": True}, {"local": "demo"}):
-        with pytest.raises(BadInput, match="a client has its own models, and is strict or not by itself"):
+        with pytest.raises(InputError, match="a client has its own models, and is strict or not by itself"):
             runs.score("rows.jsonl", "out.jsonl", client=client, **more)
 
 
 def test_an_unknown_setting_is_an_error(folder, client):
     """A misspelt one would be silently the default."""
-    with pytest.raises(BadInput, match="promt_column: no such setting; did you mean prompt_column"):
+    with pytest.raises(InputError, match="promt_column: no such setting; did you mean prompt_column"):
         runs.score("rows.jsonl", "out.jsonl", client=client, promt_column="text")

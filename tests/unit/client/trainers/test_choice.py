@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
+from scoregate.errors import NoScoreError
 from scoregate.trainers.comfyui.nodes import ScoregateFilter
 from scoregate.trainers.diffusers import best_of_n, gate
-from scoregate.trainers.reward import NoScore
 from tests.support.pictures import png
 from tests.unit.client.trainers.scripted import gone, scoring
 
@@ -49,7 +49,7 @@ def test_a_gate_that_does_not_hear_the_direction_is_open_or_closed_as_it_was_tol
     double.metrics = None  # the service is away when it is asked for them
 
     assert [shown] * 3 == gate([png()] * 3, SCORES, 0.3, on_error=on_error, reward=reward)
-    with pytest.raises(NoScore, match="connection refused"):
+    with pytest.raises(NoScoreError, match="connection refused"):
         gate([png()] * 3, SCORES, 0.3, reward=reward)
 
 

@@ -3,8 +3,8 @@
 import PIL.Image
 import pytest
 
+from scoregate.errors import NoScoreError
 from scoregate.trainers.diffusers import best_of_n, gate
-from scoregate.trainers.reward import NoScore
 from tests.support.pictures import png
 from tests.unit.client.trainers.scripted import failing, gone
 
@@ -15,7 +15,7 @@ def test_a_picture_without_a_score_cannot_win(scripted):
     best = best_of_n([png(), b"broken"], "0.7", reward=reward)
 
     assert (0, 0.7) == (best.index, best.score)
-    with pytest.raises(NoScore):
+    with pytest.raises(NoScoreError):
         best_of_n([PIL.Image.new("RGB", (0, 0))], "0.7", reward=reward)
 
 
@@ -41,7 +41,7 @@ def test_the_gate_raises_unless_it_was_told_what_to_do(scripted):
     """No default decides what users see."""
     reward, _ = scripted(failing(**{"0.7": "image_undecodable"}))
 
-    with pytest.raises(NoScore, match="1 of 2"):
+    with pytest.raises(NoScoreError, match="1 of 2"):
         gate([png()] * 2, ["0.9", "0.7"], 0.8, reward=reward)
     with pytest.raises(ValueError, match="on_error is one of raise, pass, block"):
         gate([png()], "0.9", 0.8, on_error="open", reward=reward)

@@ -3,9 +3,10 @@
 import httpx2 as httpx
 import pytest
 
+from scoregate.errors import NoScoreError
 from scoregate.results import ScoregateWarning
 from scoregate.trainers.flow_grpo import NOT_APPLICABLE, factory
-from scoregate.trainers.reward import NoScore, Reward
+from scoregate.trainers.reward import Reward
 from scoregate.trainers.trl import reward_function
 from tests.support.pictures import png
 from tests.unit.client.trainers.scripted import Scripted, refusing
@@ -110,12 +111,12 @@ def test_a_metric_that_is_not_required_is_left_out_and_said_so(scripted):
 def test_without_a_required_metric_there_is_no_reward(scripted):
     """The error names it; and so it is where only parts without weight are left."""
     reward, _ = scripted(step(vqascore="too_long"), **MIXED)
-    with pytest.raises(NoScore, match="picture 0: too_long: vqascore: as told"):
+    with pytest.raises(NoScoreError, match="picture 0: too_long: vqascore: as told"):
         reward([png()], ["a"])
 
     settings = {"metrics": ["ocr", "clipscore"], "weights": [1.0, 0.0], "required": ["clipscore"]}
     weightless, _ = scripted(step(ocr="no_text"), **settings)
-    with pytest.raises(NoScore, match="no_text: ocr"):
+    with pytest.raises(NoScoreError, match="no_text: ocr"):
         weightless([png()], ["a"])
 
 

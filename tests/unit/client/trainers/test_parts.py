@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scoregate.errors import ScoregateError
+from scoregate.errors import NoScoreError, ScoregateError
 from scoregate.results import Result
 from scoregate.trainers.outcomes import WeightedSum
-from scoregate.trainers.reward import NoScore, Reward
+from scoregate.trainers.reward import Reward
 from scoregate.trainers.trl import reward_function
 from tests.support.pictures import png
 from tests.unit.client.trainers.scripted import Scripted, scored
@@ -59,7 +59,7 @@ def test_a_sum_without_one_of_its_parts_is_no_reward(scripted):
     """The error names the metric."""
     reward, _ = scripted(without_dsg, **BOTH)
 
-    with pytest.raises(NoScore, match="picture 0: no_questions: dsg: as told"):
+    with pytest.raises(NoScoreError, match="picture 0: no_questions: dsg: as told"):
         reward([png()], ["0.2"])
 
 

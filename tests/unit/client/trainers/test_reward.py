@@ -7,8 +7,9 @@ import pytest
 
 from scoregate import errors
 from scoregate.client import closed_meanwhile
+from scoregate.errors import NoScoreError
 from scoregate.trainers.images import MAX_BYTES
-from scoregate.trainers.reward import NoScore, Reward
+from scoregate.trainers.reward import Reward
 from scoregate.trainers.sending import passing
 from tests.support.pictures import png
 from tests.unit.client.trainers.scripted import at_most, failing, gone, paged, refusing
@@ -71,7 +72,7 @@ def test_a_wrong_metric_is_told_at_once(scripted):
     """Halving helps nobody."""
     reward, double = scripted(refusing(422, "unknown_metric", "/metrics/0"))
 
-    with pytest.raises(NoScore, match="unknown_metric"):
+    with pytest.raises(NoScoreError, match="unknown_metric"):
         reward([PICTURE] * 9, numbers(9))
     assert 1 == len(double.requests)
 
@@ -104,7 +105,7 @@ def test_a_service_that_stays_away_is_an_error_and_no_score(scripted):
     """Within the call's time."""
     reward, _ = scripted(*[gone] * 100_000, timeout_s=0.3)
 
-    with pytest.raises(NoScore, match="2 of 2 pictures have no score; picture 0: connection_failed"):
+    with pytest.raises(NoScoreError, match="2 of 2 pictures have no score; picture 0: connection_failed"):
         reward([PICTURE] * 2, numbers(2), fill=-10.0)
 
 
@@ -129,7 +130,7 @@ def test_what_a_model_fails_on_is_tried_three_times(scripted):
     """Then it is that picture's error."""
     reward, double = scripted(*[failing(**{"0.002": "model_fault"})] * 9)
 
-    with pytest.raises(NoScore, match="1 of 2 pictures have no score; picture 1: model_fault") as caught:
+    with pytest.raises(NoScoreError, match="1 of 2 pictures have no score; picture 1: model_fault") as caught:
         reward([PICTURE] * 2, numbers(2))
     assert {1: "model_fault"} == {index: error.code for index, error in caught.value.missing.items()}
     assert 3 == len(double.requests)
@@ -153,7 +154,7 @@ def test_nothing_stands_for_a_request_that_is_wrong_as_a_whole(scripted, refusal
     """It would look like a batch of bad pictures, step after step."""
     reward, _ = scripted(*[refusal] * 9)
 
-    with pytest.raises(NoScore, match="3 of 3 pictures have no score"):
+    with pytest.raises(NoScoreError, match="3 of 3 pictures have no score"):
         reward([PICTURE] * 3, numbers(3), fill=-10.0)
 
 
@@ -170,7 +171,7 @@ def test_what_stands_for_a_bad_picture_never_stands_for_a_fault_of_the_service(s
     broken, _ = scripted(*[failing(**{"0.001": "internal"})] * 9)
 
     assert [-10.0, 0.002] == reward([PICTURE] * 2, numbers(2), fill=-10.0)
-    with pytest.raises(NoScore, match="internal"):
+    with pytest.raises(NoScoreError, match="internal"):
         broken([PICTURE] * 2, numbers(2), fill=-10.0)
 
 

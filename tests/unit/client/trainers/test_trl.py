@@ -3,7 +3,7 @@
 import httpx2 as httpx
 import pytest
 
-from scoregate.trainers.reward import NoScore
+from scoregate.errors import NoScoreError
 from scoregate.trainers.trl import reward_function
 from tests.support.pictures import png
 from tests.unit.client.trainers.scripted import failing, gone, refusing
@@ -37,7 +37,7 @@ def test_a_mask_never_hides_that_there_are_no_scores_at_all(scripted, said, step
     _, double = scripted(*[step] * 100_000)
     function = reward_function(mask=True, transport=double.transport, timeout_s=0.2)
 
-    with pytest.raises(NoScore, match=said):
+    with pytest.raises(NoScoreError, match=said):
         function(["0.001"] * 2, completions=[], pictures=[png()] * 2)
 
 

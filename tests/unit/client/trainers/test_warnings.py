@@ -10,10 +10,10 @@ import httpx2 as httpx
 import pytest
 
 from scoregate import ScoregateWarning
-from scoregate.errors import WarnedError
+from scoregate.errors import NoScoreError, WarnedError
 from scoregate.trainers.diffusers import best_of_n, gate
 from scoregate.trainers.flow_grpo import factory
-from scoregate.trainers.reward import NoScore, Reward
+from scoregate.trainers.reward import Reward
 from scoregate.trainers.trl import reward_function
 from tests.support.pauses import Unpaused
 from tests.support.pictures import png
@@ -75,7 +75,7 @@ def test_a_strict_reward_has_no_score_for_what_is_warned_about(scripted):
     assert isinstance(bad, WarnedError)
     assert 0.2 == good
     assert 1 == len(double.requests)
-    with pytest.raises(NoScore, match="picture 0: warned: vqascore: the question was cut"):
+    with pytest.raises(NoScoreError, match="picture 0: warned: vqascore: the question was cut"):
         reward([png()] * 2, ["0.1", "0.2"], fill=-10.0)
 
 
@@ -86,7 +86,7 @@ def test_every_adapter_takes_it():
     function = reward_function(images="images", strict=True, transport=double.transport)
 
     for call in (lambda: score([png()], ["0.1"]), lambda: function(["0.1"], images=[png()])):
-        with pytest.raises(NoScore, match="warned"):
+        with pytest.raises(NoScoreError, match="warned"):
             call()
     assert pickle.loads(pickle.dumps(Reward(strict=True))).strict
 
@@ -112,7 +112,7 @@ def test_the_first_scores_of_a_trainer_warn_that_no_metric_reads_the_prompt(scri
     for call in range(4):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            with pytest.raises(NoScore) if call == 0 else nullcontext():
+            with pytest.raises(NoScoreError) if call == 0 else nullcontext():
                 assert [0.1] == function(["0.1"], pictures=[png()])
         counts.append([str(each.message)[:22] for each in caught])
 

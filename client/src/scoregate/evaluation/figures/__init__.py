@@ -102,6 +102,6 @@ def evaluate(figure: str, settings: FigureSettings) -> FigureOutcome:
     Return a figure of the table that *settings* name; by the values of a column, if they name one.
 
     Raises:
-        BadInput: the table or a column has no information.
+        InputError: the table or a column has no information.
     """
     return sliced(FIGURES[figure].evaluated, settings, settings.read())

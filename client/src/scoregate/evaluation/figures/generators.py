@@ -8,7 +8,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
 
-from scoregate.evaluation.arrays import BadColumn, coded
+from scoregate.errors import ColumnError, InputError
+from scoregate.evaluation.arrays import coded
 from scoregate.evaluation.bootstrap import (
     Bootstrap,
     Cells,
@@ -46,7 +47,7 @@ from scoregate.evaluation.side_by_side import (
 from scoregate.evaluation.side_by_side import sample_of as of_points
 from scoregate.evaluation.tables import GENERATOR, Table, read_table
 from scoregate.evaluation.versus import mean_of_each
-from scoregate.records import BadInput, json_cell
+from scoregate.records import json_cell
 from scoregate.settings import Column, GeneratorColumn, MetricName, MetricNames, Setting, count, share
 
 
@@ -149,7 +150,7 @@ def of_means(settings: MeansSettings, table: Table) -> FigureOutcome:
     columns = table.numbers(settings.metric), table.texts(settings.model), [*cluster.cells]
     scores, models, together = table.complete(*columns)
     if not len(scores):
-        raise BadColumn("metric", "no row has a score and a generator")
+        raise ColumnError("metric", "no row has a score and a generator")
     names, codes = coded(models)
     means, ends = mean_of_each(names, codes, coded(together)[1], scores, settings.bootstrap, settings.seed)
     content: dict[str, Any] = {"mean": means} | ({"interval": ends} if ends else {})
@@ -255,7 +256,7 @@ def votes_of(
         together: what is drawn together in a bootstrap, for each row; by default its item.
 
     Raises:
-        BadColumn: a rater voted twice about the same two pictures, or as `in_order`.
+        ColumnError: a rater voted twice about the same two pictures, or as `in_order`.
     """
     texts = [table.texts(name) for name in (vote, item, a, b, rater) if name]
     answers, items, left, right, *raters, drawn = table.complete(*texts, [*(together or texts[1])])
@@ -284,10 +285,10 @@ def judged(settings: SideBySideSettings) -> tuple[dict[str, dict[tuple[str, str]
     Return the scores of each metric by item and generator, the mean of several; and the negated metrics.
 
     Raises:
-        BadInput: there is no file of scores, or it lacks a column.
+        InputError: there is no file of scores, or it lacks a column.
     """
     if not settings.scores:
-        raise BadInput("--metric needs --scores, the file with its scores")
+        raise InputError("--metric needs --scores, the file with its scores")
     scores = read_table(settings.scores)
     places = zip(scores.texts(settings.item), scores.texts(settings.model), strict=True)
     keys = list(places)
@@ -367,10 +368,10 @@ def prompts(tags: Cells, texts: Cells) -> Cells:
 
 
 def once_each(table: Table) -> None:
-    """Raise `BadInput` if two rows are about the same file."""
+    """Raise `InputError` if two rows are about the same file."""
     seen = Counter(record.values["filename"] for record in table.records if "filename" in record.values)
     if repeated := [name for name, count in seen.items() if count > 1]:
-        raise BadInput(f"{table.path}, column filename: {repeated[0]} has {seen[repeated[0]]} rows")
+        raise InputError(f"{table.path}, column filename: {repeated[0]} has {seen[repeated[0]]} rows")
 
 
 def described(table: Table) -> None:

@@ -249,7 +249,7 @@ def answers_of(table: Table, names: Mapping[str, str], unit: str | None = None) 
         unit: the column of words or questions, by default `unit` if there is one.
 
     Raises:
-        BadInput: there is no such column, or a template does not have an answer.
+        InputError: there is no such column, or a template does not have an answer.
     """
     if unit is None and table.has("unit"):
         unit = "unit"

@@ -32,7 +32,7 @@ def content_of(settings: ReportSettings) -> dict[str, Any]:
     Logs without a selected row have empty tables.
 
     Raises:
-        BadInput: a log is not valid.
+        InputError: a log is not valid.
     """
     with opened(settings.logs) as logs:
         for log in logs:

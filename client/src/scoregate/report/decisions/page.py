@@ -8,7 +8,7 @@ from typing import Any
 from scoregate.decisions.logs import DECISIONS
 from scoregate.formats import NO_VALUE, cell, printed
 from scoregate.report.html import facts, in_sections, note, safe, table
-from scoregate.report.parts import Missing, part, text
+from scoregate.report.parts import MissingPartError, part, text
 from scoregate.report.rows import EMPTY_CELL
 
 Content = Mapping[str, Any]
@@ -72,9 +72,9 @@ def page(content: Content) -> str:
 
 
 def filled(rows: Rows, empty: str) -> Rows:
-    """Return rows.  Raises `Missing` if there are none."""
+    """Return rows.  Raises `MissingPartError` if there are none."""
     if not rows:
-        raise Missing(empty)
+        raise MissingPartError(empty)
     return rows
 
 
@@ -101,7 +101,7 @@ def value_of(name: str, value: Any) -> str:
 
 
 def decisions(content: Content) -> str:
-    """Return counts and shares by policy and day.  Raises `Missing` without rows."""
+    """Return counts and shares by policy and day.  Raises `MissingPartError` without rows."""
     policies = filled(content["policies"], "The logs have no such row.")
     drawn = of_rows("By policy", [*map(with_shares, policies)], (*COUNTS, "models_changed"))
     if any(row["audited"] for row in policies):
@@ -123,7 +123,7 @@ def by_policy(rows: Rows) -> list[tuple[str, Rows]]:
 
 
 def rates(content: Content) -> str:
-    """Return the error rates, and the numbers of other labels.  Raises `Missing` without either."""
+    """Return the error rates, and the numbers of other labels.  Raises `MissingPartError` without either."""
     found, labels = content["rates"], content["labels"]
     filled(
         [*found, *labels], "No row was drawn for labels (scoregate decisions sample), and none has a label."
@@ -152,7 +152,7 @@ def rate(row: Mapping[str, Any], side: str) -> str:
 
 
 def times(content: Content) -> str:
-    """Return the time from the first byte to the decision.  Raises `Missing` without rows."""
+    """Return the time from the first byte to the decision.  Raises `MissingPartError` without rows."""
     policies = filled(content["policies"], "The logs have no such row.")
     drawn = of_rows("Milliseconds, by policy", policies, ("rows", *TIMES))
     for policy, rows in by_policy(content["days"]):
@@ -163,7 +163,7 @@ def times(content: Content) -> str:
 
 
 def drift(content: Content) -> str:
-    """Return the drift of each metric.  Raises `Missing` without rows."""
+    """Return the drift of each metric.  Raises `MissingPartError` without rows."""
     rows = filled(content["drift"], "No row has a score.")
     columns = ("of", "reference", "before", "later", "psi", "ks", "p", "models_changed", "note")
     drawn = of_rows("After the reference", rows, columns, ("policy", "metric")) + note(DRIFT)
@@ -180,13 +180,13 @@ def drift(content: Content) -> str:
 
 
 def models(content: Content) -> str:
-    """Return the models of each policy's id.  Raises `Missing` without rows."""
+    """Return the models of each policy's id.  Raises `MissingPartError` without rows."""
     rows = filled(content["models"], "The logs have no such row.")
     return of_rows("Models", rows, ("models", "first", "last", "rows"))
 
 
 def nearest(content: Content) -> str:
-    """Return the decisions with the least margins.  Raises `Missing` without them."""
+    """Return the decisions with the least margins.  Raises `MissingPartError` without them."""
     rows = filled(content["nearest"], "No row was decided by an expression.")
     drawn = note(NEAREST)
     for (policy, decision), each in groupby(rows, lambda row: (row["policy"], row["decision"])):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from scoregate.decisions.logs import Selection
-from scoregate.settings import BadSetting, Setting, count
+from scoregate.settings import Setting, SettingError, count
 
 Days = tuple[date, date]  # the first and the last one
 
@@ -19,7 +19,7 @@ def days(text: str) -> Days:
     except ValueError:
         found = None
     if not colon or found is None or found[0] > found[1]:
-        raise BadSetting("two dates, the earlier one first, such as 2026-11-01:2026-11-07")
+        raise SettingError("two dates, the earlier one first, such as 2026-11-01:2026-11-07")
     return found
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from scoregate.client import Client
 from scoregate.decisions.decision import Decisions
-from scoregate.errors import BadImageError, ScoregateError
+from scoregate.errors import BadImageError, NoScoreError, ScoregateError
 from scoregate.items import Item
 from scoregate.policy import STRICTEST_FIRST
 from scoregate.text import fixed
 from scoregate.trainers.images import items_of
-from scoregate.trainers.outcomes import NoScore, Outcome, best_first, complete, reaching
+from scoregate.trainers.outcomes import Outcome, best_first, complete, reaching
 from scoregate.trainers.reward import Reward
 
 COLOURS = 3  # the axis of ComfyUI's IMAGE: BHWC, floats in [0, 1]
@@ -144,7 +144,7 @@ class ScoregateFilter(ScoregateNode):
         reached = reaching(outcomes, threshold, lower_is_better)
         failed = [one for one in reached if isinstance(one, ScoregateError)]
         if failed and (on_error == "raise" or len(failed) == len(reached)):
-            raise NoScore.among(reached)
+            raise NoScoreError.among(reached)
         order = best_first(outcomes, lower_is_better)
         passed = [index for index in order if reached[index] is True][:count]
         if not passed:
