@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from itertools import chain
+from time import monotonic
 from typing import Self
 
 from models.core.contract import RemoteModel
@@ -41,6 +42,7 @@ class Runtime(ABC):
         assigned: the configured name that serves each (metric, role).
         cpu: the threads that prepare calls, by lane.
         redis: shares outcomes with other processes, if configured.
+        clock: of models that servers run, in seconds.
 
     Attributes:
         handles: by configured name.
@@ -54,9 +56,11 @@ class Runtime(ABC):
         cpu: Mapping[str, FairThreads],
         instruments: Instruments,
         redis: RedisClient | None = None,
+        *,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._models, self._settings, self._assigned = dict(models), settings, dict(assigned)
-        self._cpu, self._instruments = cpu, instruments
+        self._cpu, self._instruments, self._clock = cpu, instruments, clock
         self._stack = AsyncExitStack()
         cache = settings.cache
         self._memory = OutcomeCache(0 if cache.scores == "off" else cache.scores_mb * 2**20)
@@ -135,6 +139,7 @@ class Runtime(ABC):
             queue_of(settings, self._settings.queue, alone=True),
             cpu=self._cpu,
             instruments=self._instruments,
+            clock=self._clock,
         )
 
 
@@ -179,8 +184,10 @@ class LocalRuntime(Runtime):
         on_broken: Callable[[str], None],
         redis: RedisClient | None = None,
         weights: WeightLoader | None = None,
+        *,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
-        super().__init__(models, settings, assigned, cpu, instruments, redis)
+        super().__init__(models, settings, assigned, cpu, instruments, redis, clock=clock)
         self._on_broken, self._weights = on_broken, weights
         self.pools: list[Pool] = []
         # A load waits for the hub, or for the one before; a move, or a load from the cache, does not.

@@ -62,7 +62,7 @@ class Parts:
         instruments: makes the instruments of models, metrics and policies.
         weights: loads and moves the weights of models of this process.
         network: opens connections to the hosts of images; only to public addresses by default.
-        clock: of keys and quotas, in seconds.
+        clock: of keys, quotas and served models, in seconds.
     """
 
     metrics: Callable[[], Mapping[str, Metric]] = metrics
@@ -144,10 +144,20 @@ class Service:
         if settings.runtime.kind == "ray":
             from service.serving.ray.runtime import RayRuntime  # only services with Ray import it
 
-            self.runtime = RayRuntime(models, settings, assigned, self.cpu, self.instruments, scores)
+            self.runtime = RayRuntime(
+                models, settings, assigned, self.cpu, self.instruments, scores, clock=parts.clock
+            )
         else:
             self.runtime = LocalRuntime(
-                models, settings, assigned, self.cpu, self.instruments, on_broken, scores, parts.weights
+                models,
+                settings,
+                assigned,
+                self.cpu,
+                self.instruments,
+                on_broken,
+                scores,
+                parts.weights,
+                clock=parts.clock,
             )
         self.tracer: trace.Tracer = trace.NoOpTracer()
         self.draining = False

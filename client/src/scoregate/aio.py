@@ -101,7 +101,7 @@ class AsyncClient:
             transport = HttpTransport(urls, key, max_connections, transport)
         self.transport = transport
         self.connection = Connection(urls, retries, transport, outage)
-        self._breaker = Breaker()
+        self._breaker = Breaker(transport.time)
 
     @property
     def base_url(self) -> str:

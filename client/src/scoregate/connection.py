@@ -22,7 +22,6 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanag
 from dataclasses import dataclass, field
 from math import inf
 from threading import Lock
-from time import monotonic
 from typing import Any, TypeVar
 
 from scoregate.errors import (
@@ -294,15 +293,15 @@ class Breaker:
     After `MAX_FAILURES` one call in `TRIAL_S` is sent, until one succeeds.  Threads and event loops share it.
 
     Args:
-        clock: returns seconds.
+        clock: returns seconds, that of the client's transport.
     """
 
-    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
         self._clock, self._lock = clock, Lock()
         self._failures, self._last, self._sent_from = 0, "", 0.0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Breaker, ()  # the calls of another process did not fail
+        return Breaker, (self._clock,)  # the calls of another process did not fail
 
     def check(self) -> None:
         """Return if a call is to be sent now.  Raises `CircuitOpenError`."""

@@ -7,14 +7,25 @@ import pytest
 
 from models.core.contract import SAME_ANSWERS
 from service.core.errors import NotReady
-from service.serving.backends.trust import OTHER_ANSWERS
+from service.serving.backends.trust import OTHER_ANSWERS, RENEW_S
 from tests.app.serving.test_last_calls import backend
 from tests.app.serving.test_remote_reward import classified
 from tests.app.serving.test_remote_vlm import vqa
+from tests.support.clocks import Clock
 from tests.support.fake_openai import plausible, weighed
 from tests.support.pictures import item
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def parts(clock):
+    return {"clock": clock}
 
 
 async def refused(check):
@@ -160,16 +171,17 @@ async def test_judge_is_looked_into_once_a_model_that_failed_its_check_passes_it
     assert {"judge"} == before - after
 
 
-async def test_a_server_that_is_only_busy_stays_ready(with_vlm, server):
+async def test_a_server_that_is_only_busy_stays_ready(with_vlm, server, clock):
     """A check that is made in passing, and not answered, says nothing; no call waits for it."""
+    refused = []
     server.chat = lambda body: (200, weighed(id5=-0.5, id6=-2.0))
     async with with_vlm() as client:
-        served = backend(client, "vqa")
-        served._trust._again = 0.0
-        server.known = lambda body: (500, {})
-        await served.look()
+        clock.advance(RENEW_S)
+        server.known = lambda body: refused.append(body) or (500, {})
+        await backend(client, "vqa").look()
         ready, scores = await client.get("/readyz"), (await vqa(client))["scores"]
 
+    assert refused
     assert 200 == ready.status_code
     assert "vqascore" in scores
 

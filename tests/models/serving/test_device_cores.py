@@ -2,7 +2,6 @@
 
 import asyncio
 from dataclasses import replace
-from itertools import count
 from time import sleep
 
 import pytest
@@ -15,6 +14,7 @@ from service.serving.batcher.device import (
     compute_on_one_core,
     is_out_of_memory,
 )
+from tests.support.clocks import Clock
 from tests.support.devices import Words, device, outcomes_of, put, submitted, until_idle
 from tests.support.fakes import HELD_S
 from tests.support.handles import until
@@ -37,8 +37,8 @@ class Counting(Words):
 
 def large_device(cores, **options):
     """A device whose model takes longer than that for its example, and the model's hosted."""
-    ticks = count(0.0, 2 * LARGE_MODEL_S)
-    return device(Counting(), cores=cores, clock=lambda: next(ticks), **options)
+    clock = options.pop("clock", None) or Clock(step=2 * LARGE_MODEL_S)
+    return device(Counting(), cores=cores, clock=clock, **options)
 
 
 async def busy(served, hosted, calls, lane="bulk"):
@@ -73,9 +73,9 @@ async def test_a_model_is_warmed_up_with_the_threads_that_its_batches_will_have(
 
 async def test_a_model_that_is_large_at_first_stays_so():
     """Its numbers are compared with those of the first start, to the last bit."""
-    served, hosted = large_device(2)
+    served, hosted = large_device(2, clock=(clock := Clock(step=2 * LARGE_MODEL_S)))
     async with served:
-        served.clock = lambda: 0.0
+        clock.step = 0.0
         await served.warm(hosted)
         assert hosted.large
 

@@ -15,6 +15,7 @@ from service.questions.writer import QuestionWriter, lookup_key
 from service.serving.context import Context
 from tests.app.questions.test_stores import KEY, MADE
 from tests.process.questions.test_stores import OTHER, Redis
+from tests.support.clocks import Clock
 from tests.support.question_llm import FakeHandle
 
 pytestmark = pytest.mark.anyio
@@ -26,17 +27,17 @@ class Sqlite:
     """Stores on one file, with a clock of their own."""
 
     def __init__(self, path):
-        self.path, self.time = path, 1000.0
+        self.path, self.clock = path, Clock(1000.0)
 
     def open(self):
-        return SQLiteStore(self.path, in_memory=8, now=lambda: self.time)
+        return SQLiteStore(self.path, in_memory=8, now=self.clock)
 
     def let_leases_end(self):
         """Let as much time go by as a lease lasts."""
-        self.time += LEASE_S + 0.001
+        self.clock.advance(LEASE_S + 0.001)
 
     def pass_nearly(self):
-        self.time += LEASE_S - 0.001
+        self.clock.advance(LEASE_S - 0.001)
 
 
 class RedisOnes(Redis):
@@ -124,7 +125,7 @@ async def test_a_clock_that_was_set_back_keeps_nobody_waiting(tmp_path):
     place = Sqlite(tmp_path / "sets.sqlite3")
     async with place.open() as one, place.open() as two:
         await one.claim(KEY)
-        place.time -= 3600
+        place.clock.advance(-3600)
 
         assert await two.claim(KEY)
 

@@ -6,23 +6,15 @@ import pytest
 
 from scoregate.connection import MAX_REST_S, REST_S, Address, addresses_of, choice
 from scoregate.errors import LaneFullError, ServiceConnectionError, ServiceTimeoutError, UnknownMetricError
+from tests.support.clocks import Clock
 
 JITTER = 1.25
-
-
-class Clock:
-    """A clock that a test sets."""
-
-    now = 100.0
-
-    def __call__(self):
-        return self.now
 
 
 def fails(address, clock, error, lasts=0.0):
     """A request to *address* that fails after so many seconds."""
     with suppress(type(error)), address.request(clock):
-        clock.now += lasts
+        clock.advance(lasts)
         raise error
 
 
@@ -34,7 +26,7 @@ def succeeds(address, clock):
 
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(100.0)
 
 
 @pytest.fixture
@@ -67,7 +59,7 @@ def test_an_address_that_fails_rests_twice_as_long_each_time(clock, pair):
         rest_s = min(MAX_REST_S, REST_S * 2**number)
         assert rest_s <= a.rests_until - clock.now <= JITTER * rest_s
         assert b is choice(pair, clock.now + rest_s - 0.01)
-        clock.now = a.rests_until
+        clock.set(a.rests_until)
         assert a.is_free(clock.now)
     assert JITTER * MAX_REST_S >= a.rests_until - clock.now + MAX_REST_S
     succeeds(a, clock)
@@ -83,7 +75,7 @@ def test_requests_that_fail_together_are_one_failure(clock, pair):
     for each in together:
         each.__enter__()
     for each in together:
-        clock.now += 0.01
+        clock.advance(0.01)
         assert not each.__exit__(type(error), error, None)
 
     assert 0 < a.rests_until - clock.now <= JITTER * REST_S
@@ -94,7 +86,7 @@ def test_one_request_finds_out_whether_an_address_is_back(clock, pair):
     """The others go elsewhere meanwhile."""
     a, b = pair
     fails(a, clock, ServiceConnectionError())
-    clock.now = a.rests_until
+    clock.set(a.rests_until)
     with b.request(clock):
         assert a is choice(pair, clock.now)
         with a.request(clock):
@@ -109,7 +101,7 @@ def test_a_busy_address_is_free_after_its_retry_after(clock, pair):
         fails(a, clock, LaneFullError(retry_after_s=2.0, status=429))
         assert 2.0 <= a.busy_until - clock.now <= 2.0 * JITTER
         assert b is choice(pair, clock.now + 1.99)
-        clock.now = a.busy_until
+        clock.set(a.busy_until)
         assert a.is_free(clock.now)
 
 

@@ -9,18 +9,9 @@ import pytest
 from service.core.concurrency.budget import ByteBudget
 from service.core.errors import MemoryFull, NotFound, Overloaded, ScoregateError
 from service.serving.outbox import MAX_RUNNING, RESULT_KEPT_S, Outbox
+from tests.support.clocks import Clock
 
 pytestmark = pytest.mark.anyio
-
-
-class Clock:
-    """Seconds, set by the test."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 async def done(parts):
@@ -71,9 +62,9 @@ async def test_ids_are_bound_to_their_caller(box):
 
 async def test_a_result_is_dropped_after_its_time(box, clock):
     identity = await posted(box, "me", {})
-    clock.now = RESULT_KEPT_S - 1
+    clock.set(RESULT_KEPT_S - 1)
     kept = box.get("me", identity)
-    clock.now = RESULT_KEPT_S
+    clock.set(RESULT_KEPT_S)
 
     assert {} == kept
     with pytest.raises(NotFound):

@@ -10,6 +10,7 @@ from models.core.outcomes import Likelihood
 from service.core.errors import NotReady
 from service.serving.backends.trust import OTHER_ANSWERS, RENEW_S, UNSTEADY, Trust
 from service.serving.backends.upstream import ServerFailed, Unreachable
+from tests.support.clocks import Clock
 
 pytestmark = pytest.mark.anyio
 
@@ -25,8 +26,8 @@ class Model:
     """Answers with what it is given, an exception too, and keeps what it was asked."""
 
     def __init__(self, **answers):
-        self.answers, self.asked, self.now = {**SOUND, **answers}, [], 0.0
-        self.trust = Trust("m", KnownCalls.of("red", "blue", compared="shares"), self.ask, lambda: self.now)
+        self.answers, self.asked, self.clock = {**SOUND, **answers}, [], Clock()
+        self.trust = Trust("m", KnownCalls.of("red", "blue", compared="shares"), self.ask, self.clock)
 
     async def ask(self, call):
         self.asked.append(call)
@@ -51,7 +52,7 @@ async def test_a_model_is_checked_once_until_it_is_doubted_or_was_not_for_a_minu
         await model.trust.check()
     once = [*model.asked]
     await model.trust.renew()
-    model.now = RENEW_S
+    model.clock.set(RENEW_S)
     await model.trust.check()
     calls = len(model.asked)
     await model.trust.renew()

@@ -15,6 +15,7 @@ from service.core.errors import Forbidden, LargerThanQuota, QuotaExceeded
 from service.core.settings import SettingsError
 from service.web import keys
 from service.web.keys import Key, KeyFile, Keys, Quotas
+from tests.support.clocks import Clock
 from tests.support.handles import until
 from tests.support.leaps import leap
 
@@ -246,13 +247,6 @@ def key(quota, name="k"):
     return Key(name, b"", quota=quota)
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
 def test_the_wait_is_exact():
     """Who comes a moment before is refused, who comes then is not."""
     clock = Clock()
@@ -262,10 +256,10 @@ def test_the_wait_is_exact():
         quotas.charge(key(60), 7)
 
     assert 7.0 == refused.value.retry_after_s
-    clock.now = 6.9
+    clock.set(6.9)
     with pytest.raises(QuotaExceeded):
         quotas.charge(key(60), 7)
-    clock.now = 7.0
+    clock.set(7.0)
     quotas.charge(key(60), 7)
 
 
@@ -307,14 +301,14 @@ def test_no_minute_lets_more_through_than_a_bucket_and_what_it_fills_with(quota,
     clock, taken = Clock(), 0
     quotas = Quotas(clock)
     for pause, pairs in requests:
-        clock.now += pause
+        clock.advance(pause)
         try:
             quotas.charge(key(quota), pairs)
         except LargerThanQuota:
             assert pairs > quota
             continue
         except QuotaExceeded as error:
-            clock.now += error.retry_after_s or 0
+            clock.advance(error.retry_after_s or 0)
             quotas.charge(key(quota), pairs)
         taken += pairs
         assert taken <= quota + clock.now * quota / 60 + 1e-3

@@ -5,8 +5,10 @@ from types import SimpleNamespace
 
 import h11
 import pytest
+from uvicorn import Config
+from uvicorn.server import ServerState
 
-from service.web.server.body import MIN_BYTES_PER_S, Pace
+from service.web.server.body import MIN_BYTES_PER_S
 from service.web.server.protocol import CHUNK_BYTES, SMALL_CHUNKS, Protocol, RequestParser, Transport
 from tests.support.raw import chunked, head
 
@@ -88,12 +90,13 @@ class Reading:
     def __init__(self, window_s=30.0):
         self.now = self.unread = 0
         self.dropped, self.timers = False, []
-        self.protocol = Protocol.__new__(Protocol)
+        loop = SimpleNamespace(time=lambda: self.now, call_at=self.call_at)
+        server = SimpleNamespace(body_timeout_s=window_s)
+        service = SimpleNamespace(settings=SimpleNamespace(server=server))
+        config = Config(print, log_config=None, ws="none")
+        self.protocol = Protocol(config, ServerState(), {}, loop, service=service, max_connections=1)
         self.protocol.flow = SimpleNamespace(pause_writing=lambda: None, resume_writing=lambda: None)
-        self.protocol.loop = SimpleNamespace(time=lambda: self.now, call_at=self.call_at)
         self.protocol._wire = SimpleNamespace(unread=lambda: self.unread, drop=self.drop)
-        self.protocol._timeout_s, self.protocol._unread = window_s, 0
-        self.protocol._reading_late, self.protocol._reading = None, Pace(window_s, 0.0)
 
     def call_at(self, when, *call):
         timer = SimpleNamespace(when=when, call=call, cancelled=False)
@@ -103,6 +106,10 @@ class Reading:
 
     def drop(self):
         self.dropped = True
+
+    def idle(self, seconds):
+        """Let time pass in which nothing waits to be read."""
+        self.now += seconds
 
     def line(self, size, read_after_s):
         """Write a line, which the caller reads so much later."""
@@ -133,6 +140,6 @@ async def test_who_reads_at_the_pace_may_read_for_any_time():
     reading = Reading()
     for _ in range(20):
         reading.line(40 * MIN_BYTES_PER_S, read_after_s=29)
-        reading.now += 100
+        reading.idle(100)
 
     assert not reading.dropped

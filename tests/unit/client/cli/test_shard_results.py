@@ -3,7 +3,8 @@
 import json
 import re
 from contextlib import redirect_stderr
-from itertools import chain, count
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,6 +16,7 @@ from scoregate.runs import batch, manifest
 from scoregate.runs.batch_settings import dataset_of
 from scoregate.runs.results import Results, lines_of
 from scoregate.settings import settings_in
+from tests.support.clocks import Clock
 from tests.support.pauses import Unpaused
 from tests.support.pictures import png
 from tests.support.shards import tar_of
@@ -88,16 +90,15 @@ def test_small_shards_share_a_request(command, service, shards):
 def test_the_seconds_of_a_shard_are_not_those_of_another(service, shards, tmp_path, monkeypatch):
     """A step of the clock for each time that it is read: the spans of the shards do not overlap."""
     monkeypatch.chdir(tmp_path)
-    times = count()
+    clock = Clock(step=1.0)
     given = {"dataset": Path("s-{0..2}.tar"), "out": Path("out"), "metrics": ["vqascore"]}
     settings = settings_in(batch.Batch, given)
     with Client("http://test", transport=Unpaused(service)) as client:
         session = batch.session_of(client, settings, dataset_of(settings, settings.names))
-        session.clock = lambda: float(next(times))
-        batch.score_shards(session, Path("out"))
+        batch.score_shards(replace(session, clock=clock), Path("out"))
     runs = [manifest.runs_of(Path(f"out/s-{number}.parquet")) for number in range(3)]
 
-    assert sum(run["seconds"] for [run] in runs) <= next(times)
+    assert sum(run["seconds"] for [run] in runs) <= clock()
 
 
 def test_a_finished_shard_is_not_scored_again(command, service, shards):

@@ -6,10 +6,12 @@ import pickle
 import httpx2 as httpx
 import pytest
 
-from scoregate import AsyncClient, Item, ScoregateError
+from scoregate import AsyncClient, Client, Item, ScoregateError
 from scoregate.connection import MAX_FAILURES, TRIAL_S, Breaker, CircuitOpenError
 from scoregate.errors import BadImageError, ServiceConnectionError, UnknownPolicyError, WarnedError
 from tests.support.answers import request_of
+from tests.support.clocks import Clock
+from tests.support.pauses import Unpaused
 from tests.support.pictures import png
 
 ID = "show@3f2a90c1d4e5"
@@ -204,16 +206,18 @@ def test_a_fallback_of_several_policies_is_the_same_decision_of_each(answered):
     assert {"old": "review", "new": "review"} == {name: each.decision for name, each in one.policies.items()}
 
 
-class Clock:
-    """Seconds that a test sets."""
+class Timed(Unpaused):
+    """A transport whose time is that of a test's clock."""
 
-    now = 100.0
+    def __init__(self, answer, clock):
+        super().__init__(answer)
+        self.clock = clock
 
-    def __call__(self):
-        return self.now
+    def time(self):
+        return self.clock()
 
 
-def test_after_five_failures_one_call_a_second_is_sent(answered):
+def test_after_five_failures_one_call_a_second_is_sent():
     """The others are answered at once; after one success all are sent."""
     clock, sent, away = Clock(), [], True
 
@@ -221,23 +225,21 @@ def test_after_five_failures_one_call_a_second_is_sent(answered):
         sent.append(request)
         return refused(request) if away else decided(request)
 
-    client = answered(answer, retries=0)
-    client._inner._breaker = Breaker(clock)
-
     def decide():
         return client.decide(png(), "a cat", fallback="reject").because
 
-    for _ in range(MAX_FAILURES + 3):
-        because = decide()
-    assert MAX_FAILURES == len(sent)
-    assert because.startswith("fallback: the last 5 calls failed: connection_failed: ")
-    clock.now += TRIAL_S
-    decide(), decide()
-    assert MAX_FAILURES + 1 == len(sent)
-    clock.now += TRIAL_S
-    away = False
-    assert ["vqascore 0.9 >= 0.5"] * 3 == [decide() for _ in range(3)]
-    assert MAX_FAILURES + 4 == len(sent)
+    with Client("http://test", transport=Timed(answer, clock), retries=0) as client:
+        for _ in range(MAX_FAILURES + 3):
+            because = decide()
+        assert MAX_FAILURES == len(sent)
+        assert because.startswith("fallback: the last 5 calls failed: connection_failed: ")
+        clock.advance(TRIAL_S)
+        decide(), decide()
+        assert MAX_FAILURES + 1 == len(sent)
+        clock.advance(TRIAL_S)
+        away = False
+        assert ["vqascore 0.9 >= 0.5"] * 3 == [decide() for _ in range(3)]
+        assert MAX_FAILURES + 4 == len(sent)
 
 
 def test_calls_without_a_fallback_are_always_sent(answered):
@@ -267,11 +269,11 @@ def test_late_failures_do_not_postpone_the_next_trial():
     breaker = Breaker(clock := Clock())
     for _ in range(MAX_FAILURES):
         breaker.failed("x")
-    clock.now += TRIAL_S / 2
+    clock.advance(TRIAL_S / 2)
     breaker.failed("x")
     with pytest.raises(CircuitOpenError):
         breaker.check()
-    clock.now += TRIAL_S / 2
+    clock.advance(TRIAL_S / 2)
 
     breaker.check()
     with pytest.raises(CircuitOpenError):
@@ -280,7 +282,7 @@ def test_late_failures_do_not_postpone_the_next_trial():
 
 def test_a_client_that_travels_leaves_its_failures_behind():
     """Another process has its own way to the service."""
-    client = AsyncClient("http://test")
+    client = AsyncClient("http://test", transport=Timed(refused, Clock()))
     for _ in range(MAX_FAILURES):
         client._breaker.failed("x")
 
