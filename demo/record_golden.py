@@ -8,7 +8,7 @@ from pathlib import Path
 from demo.process import SERVICE, free_port, running, url, wait_until_ready
 from demo.samples import FOLDER, listed
 from scoregate import Client, Item
-from scoregate.cli.verify import GOLDEN, SCORES, label
+from scoregate.runs.verification import GOLDEN, SCORES, label
 
 PICTURES = ("binding.png", "relation-left.png", "negation.png")  # lossless, so any decoder gives these pixels
 METRICS = ("vqascore", "clipscore")

@@ -236,6 +236,13 @@ class QuestionSet:
     provenance: Mapping[str, str] = field(default_factory=dict)
     unasked: Sequence[str] = ()
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the set in the service's wire format."""
+        content: dict[str, Any] = {"prompt": self.prompt, "style": self.style}
+        if self.error:
+            return content | {"error": self.error.as_json()}
+        return content | {"id": self.id, "cached": self.cached, "questions": list(self.questions)}
+
 
 # --- responses, parsed ---
 

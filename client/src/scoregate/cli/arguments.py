@@ -350,7 +350,7 @@ def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:
     """
     values: dict[str, Any] = {}
     for name, (_, setting) in declared(cast(type, kind)).items():
-        if (value := getattr(arguments, name, None)) is not None:
+        if (value := getattr(arguments, name, None)) not in (None, []):
             value = metric_names(value) if setting.commas else value
             values[name] = tuple(value) if isinstance(value, list) else value
     if "options" in values and arguments.option:

@@ -12,7 +12,7 @@ from typing import Any
 
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, UNREACHABLE, connected, described
-from scoregate.results import demos
+from scoregate.inventory import Health, health
 from scoregate.text import complain, say, shown, table
 
 TIMEOUT_S = 10.0
@@ -27,58 +27,38 @@ def run(arguments: argparse.Namespace) -> int:
     """Return 0 if it is ready, 1 if it is not, 3 if there is no such service."""
     with connected(arguments, TIMEOUT_S, retries=0) as client:
         try:
-            ready, answer = client.ready()
+            found = health(client)
         except scoregate.ScoregateError as exc:  # no service, or something else
             complain(f"scoregate: {described(exc)}")
             return UNREACHABLE
-        models = models_of(client)
-    notes = demos({model["name"]: model["id"] for model in models.get("models", [])})
+    if found.fault:
+        complain(f"scoregate: the models are not known: {described(found.fault)}")
     if arguments.json:
-        reasons = {} if ready else {"detail": answer.get("detail", "")}
-        print(json.dumps({"ready": ready, **reasons, **models, **({"warnings": notes} if notes else {})}))
+        print(json.dumps(found.as_json()))
     else:
-        degraded = degraded_of(models)
-        state = f"ready; degraded: {', '.join(chain(*degraded.values()))}" if degraded else "ready"
-        print(state if ready else f"not ready: {shown(answer.get('detail', ''))}")
-        say(*(f"warning: {note}" for note in notes))
-        if models:
-            print(f"\n{as_text(models)}")
-        for reason, metrics in degraded.items():
-            print(f"\n{' '.join(metrics)} degraded: {shown(reason)}")
-    return OK if ready else NO_SCORE
+        print_text(found)
+    return OK if found.ready else NO_SCORE
 
 
-def models_of(client: scoregate.Client) -> dict[str, Any]:
-    """Return the models and the metrics; empty, with a line on stderr, if the request fails."""
-    try:
-        answer = client.models()
-    except scoregate.ScoregateError as exc:
-        complain(f"scoregate: the models are not known: {described(exc)}")
-        return {}
-    return {"models": answer["models"], "metrics": answer["metrics"]}
+def print_text(found: Health) -> None:
+    """Print the state, the tables, and why metrics are degraded."""
+    degraded = found.degraded
+    state = f"ready; degraded: {', '.join(chain(*degraded.values()))}" if degraded else "ready"
+    print(state if found.ready else f"not ready: {shown(found.detail)}")
+    say(*(f"warning: {note}" for note in found.warnings))
+    if not found.fault:
+        print(f"\n{as_text(found)}")
+    for reason, metrics in degraded.items():
+        print(f"\n{' '.join(metrics)} degraded: {shown(reason)}")
 
 
-def degraded_of(models: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the metrics whose model failed recently, by the reason."""
-    degraded: dict[str, list[str]] = {}
-    for name, metric in models.get("metrics", {}).items():
-        if reason := metric.get("degraded"):
-            degraded.setdefault(reason, []).append(name)
-    return degraded
-
-
-def as_text(models: dict[str, Any]) -> str:
+def as_text(found: Health) -> str:
     """Return two tables: the models, and what they can score."""
     metrics = [
         [name, " ".join(metric["models"]), "yes" if metric["ready"] else "no"]
-        for name, metric in models["metrics"].items()
+        for name, metric in found.metrics.items()
     ]
-    return "\n\n".join(
-        (
-            models_table(models["models"]),
-            table(["METRIC", "MODELS", "READY"], metrics),
-        )
-    )
+    return f"{models_table(found.models)}\n\n{table(['METRIC', 'MODELS', 'READY'], metrics)}"
 
 
 def models_table(models: Sequence[Mapping[str, Any]]) -> str:

@@ -20,28 +20,25 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from scoregate.cli.arguments import OK, UsageError, connected
-from scoregate.text import meant, shown, table
+from scoregate.cli.arguments import OK, add_settings, service_of, settings_of
+from scoregate.inventory import MetricsSettings, metrics
+from scoregate.text import shown, table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("names", nargs="*", metavar="METRIC", help="default: all")
+    add_settings(parser, MetricsSettings)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a table of all metrics, or the options of those that are named."""
-    with connected(arguments) as client:
-        known = client.metrics()
-    if missing := [name for name in arguments.names if name not in known]:
-        near = meant(missing[0], known) or ";"
-        raise UsageError(f"{missing[0]}: there is no such metric{near} there are {', '.join(known)}")
-    chosen = {name: known[name] for name in arguments.names or known}
+    settings = settings_of(MetricsSettings, arguments)
+    chosen = metrics(settings, service_of(arguments))
     if arguments.json:
         print(json.dumps(chosen))
     else:
-        print(as_text(chosen) if arguments.names else listed(chosen))
+        print(as_text(chosen) if settings.names else listed(chosen))
     return OK
 
 

@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import scoregate
-from scoregate.cli.arguments import NO_SCORE, OK, connected
-from scoregate.results import demos
+from scoregate.cli.arguments import NO_SCORE, OK, add_settings, service_of, settings_of
+from scoregate.inventory import QuestionsSettings, questions
 from scoregate.text import complain, number, say, shown, table
-
-ROLE = "questions"  # models that write questions have this role
 
 HEADS = ("ID", "QUESTION", "AFTER", "EXPECTED", "ANSWER", "P", "SCORE", "ZEROED BY")
 NUMBERS = ("ID", "P", "SCORE")
@@ -20,34 +18,23 @@ GRADE_HEADS = ("OUTPUT", "VALUE", "ANSWERS", "SPREAD", "PROBABILITIES")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("prompts", nargs="+", metavar="PROMPT", help="those that need a set")
-    parser.add_argument("--style", default="dsg", help="the metric that uses them (default %(default)s)")
+    add_settings(parser, QuestionsSettings)
     parser.add_argument("--json", action="store_true", help="print the sets as JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if a prompt has no questions."""
-    with connected(arguments) as client:
-        sets = client.questions(arguments.prompts, arguments.style)
-        writers = {each["name"]: each["id"] for each in client.models()["models"] if each["role"] == ROLE}
+    found = questions(settings_of(QuestionsSettings, arguments), service_of(arguments))
     if arguments.json:
-        print(json.dumps({"sets": [as_json(each) for each in sets]}))
+        print(json.dumps({"sets": [each.as_json() for each in found.sets]}))
     else:
-        print("\n\n".join(map(as_text, sets)))
-        for each in sets:
+        print("\n\n".join(map(as_text, found.sets)))
+        for each in found.sets:
             if each.error:
                 complain(f"{each.prompt}: {each.error.code}: {each.error.detail}")
-    for notice in demos(writers):
+    for notice in found.warnings:
         say(f"warning: {notice}")
-    return NO_SCORE if any(each.error for each in sets) else OK
-
-
-def as_json(found: scoregate.QuestionSet) -> dict[str, Any]:
-    """Return a question set in the service's wire format."""
-    content: dict[str, Any] = {"prompt": found.prompt, "style": found.style}
-    if found.error:
-        return content | {"error": found.error.as_json()}
-    return content | {"id": found.id, "cached": found.cached, "questions": list(found.questions)}
+    return OK if found.complete else NO_SCORE
 
 
 def as_text(found: scoregate.QuestionSet) -> str:

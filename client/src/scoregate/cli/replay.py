@@ -23,100 +23,24 @@ the authors of DSG print: for `direct` Spearman 0.463 and 0.442. As there, the p
 
 import argparse
 import json
-from argparse import SUPPRESS
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
-from scoregate.cli.arguments import OK, CommandText, UsageError, add_commands
-from scoregate.records import json_or_text
-
-METRICS = {
-    "dsg": CommandText(
-        "DSG's answers against people's ratings", "--answers answers.csv --likert ratings.csv"
-    ),
-    "vq2": CommandText(
-        "VQ²'s answers against people's ratings", "--answers answers.csv --likert ratings.csv"
-    ),
-    "tifa": CommandText("TIFA's sample of an evaluation", "--answers result.json"),
-    "gecko": CommandText("Gecko's verdicts on the questions of its rubrics", "--answers verdicts.jsonl"),
-    "geneval": CommandText("GenEval's checks of the objects in pictures", "--cases cases.jsonl"),
-}
-
-ANSWERS = {
-    "dsg": "CSV of a VQA model's answers",
-    "vq2": "CSV of a VQA model's answers",
-    "tifa": "JSON of an evaluation's result",
-    "gecko": "JSON Lines: qas, rubric_results",
-}
-
-# Options of the metric on which its checks of detected objects depend.
-OF_GENEVAL = (
-    "position_rule",
-    "position_threshold",
-    "threshold",
-    "counting_threshold",
-    "max_objects",
-    "max_overlap",
-)
+from scoregate.cli.arguments import OK, CommandText, add_commands, add_settings, settings_of
+from scoregate.replay import REPLAYS, replay
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the files and options of each metric."""
-    add_commands(parser, "metric", METRICS, declare, "METRIC")
+    texts = {name: CommandText(each.help, each.example) for name, each in REPLAYS.items()}
+    add_commands(parser, "metric", texts, declare, "METRIC")
 
 
 def declare(name: str, parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of one metric."""
-    add = parser.add_argument
-    if name == "geneval":
-        add("--cases", type=Path, required=True, help="JSON Lines: metadata and detections")
-        what = "as the metric's option; default that of the released code"
-        for option in OF_GENEVAL:
-            flag = f"--{option.replace('_', '-')}"
-            add(flag, type=json_or_text, default=SUPPRESS, metavar="VALUE", help=what)
-        return
-    add("--answers", type=Path, required=True, help=ANSWERS[name])
-    if name in ("dsg", "vq2"):
-        add("--likert", type=Path, required=True, help="CSV of people's ratings")
-    if name == "dsg":
-        add(
-            "--dependencies",
-            choices=["direct", "transitive", "none"],
-            default="direct",
-            help="as the metric's option",
-        )
+    add_settings(parser, REPLAYS[name].settings)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """
-    Print the figures as JSON, one object per line.
-
-    Raises:
-        UsageError: a file cannot be used, or a package is not installed.
-    """
-    given = vars(arguments)
-    try:
-        from scoregate.replay import ratings, verdicts
-    except ModuleNotFoundError as exc:
-        ours = str(exc.name).partition(".")[0] == "service"
-        package = "the package scoregate-server" if ours else "the extra `evaluate`"
-        raise UsageError(f"replay needs {exc.name}, which {package} of the same checkout brings") from exc
-    figures: Mapping[str, Any] | Sequence[Mapping[str, Any]]
-    try:
-        if arguments.metric == "dsg":
-            figures = ratings.dsg(arguments.answers, arguments.likert, arguments.dependencies)
-        elif arguments.metric == "vq2":
-            figures = ratings.vq2(arguments.answers, arguments.likert)
-        elif arguments.metric == "tifa":
-            figures = verdicts.tifa(arguments.answers)
-        elif arguments.metric == "gecko":
-            figures = verdicts.gecko(arguments.answers)
-        else:
-            options = {name: given[name] for name in OF_GENEVAL if name in given}
-            figures = verdicts.geneval(arguments.cases, **options)
-    except ValueError as exc:
-        raise UsageError(str(exc)) from exc
-    for row in [figures] if isinstance(figures, Mapping) else figures:
+    """Print the figures as JSON, one object per line."""
+    for row in replay(settings_of(REPLAYS[arguments.metric].settings, arguments)):
         print(json.dumps(row, ensure_ascii=False, separators=(",", ":")))
     return OK

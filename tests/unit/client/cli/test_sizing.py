@@ -6,7 +6,8 @@ import shlex
 
 import pytest
 
-from scoregate.cli.sizing import JPEGS_PER_CORE_S, TFLOP_PER_ITEM, TFLOPS_PER_S
+from scoregate.errors import InputError
+from scoregate.runs.sizing import JPEGS_PER_CORE_S, TFLOP_PER_ITEM, TFLOPS_PER_S, SizingSettings, estimates
 from tests.support.pages import fences, page, rows
 from tests.unit.client.cli.conftest import run
 
@@ -35,46 +36,55 @@ def test_the_speeds_are_those_of_the_page():
     assert JPEGS_PER_CORE_S == float(core)
 
 
-def test_the_cards_are_those_of_the_page_and_of_the_shipped_profiles(run):
+def of_xl(**settings):
+    """The estimates of a million pictures."""
+    return [*estimates(SizingSettings(models=["clip-flant5-xl"], images=[10**6], **settings))]
+
+
+def test_the_cards_are_those_of_the_page_and_of_the_shipped_profiles():
     """With the operations that the page states; a card of 24 GB and one of 80 GB can be chosen."""
     stated = {cells[0]: float(cells[2]) for cells in rows(PAGE) if cells[0] in TFLOPS_PER_S}
     sizes = {cells[0]: cells[1] for cells in rows(PAGE) if cells[0] in TFLOPS_PER_S}
     work = {}
     for card in TFLOPS_PER_S:
-        done = run("sizing", "clip-flant5-xl", "--pictures", "1e6", "--cards", "1", "--card", card, "--json")
-        work[card] = json.loads(done.stdout)[0]["per_second"] * TFLOP_PER_ITEM["clip-flant5-xl"]
+        [one] = of_xl(cards=[1], card=card)
+        work[card] = one["per_second"] * TFLOP_PER_ITEM["clip-flant5-xl"]
 
     assert stated == TFLOPS_PER_S == pytest.approx(work)
     assert {"24 GB", "80 GB"} == {*sizes.values()}
 
 
-def test_twice_the_cards_take_half_the_time_and_cost_the_same(run):
+def test_twice_the_cards_take_half_the_time_and_cost_the_same():
     """The price is of all hours of all cards."""
-    done = run(
-        "sizing",
-        "clip-flant5-xl",
-        "--pictures",
-        "1e6",
-        "--cards",
-        "1",
-        "--cards",
-        "2",
-        "--price",
-        "3",
-        "--json",
-    )
-    one, two = json.loads(done.stdout)
+    one, two = of_xl(cards=[1, 2], price=3.0)
 
     assert one["hours"] == pytest.approx(2 * two["hours"])
     assert one["price"] == pytest.approx(two["price"]) == pytest.approx(3 * one["hours"])
     assert 1_000_000 == one["pictures"]
 
 
-def test_a_measured_rate_takes_the_place_of_the_formula(run):
+def test_a_measured_rate_takes_the_place_of_the_formula():
     """As pictures a second of one card."""
-    done = run("sizing", "clip-vit-l-14", "--pictures", "36000", "--cards", "1", "--rate", "10", "--json")
+    [one] = estimates(SizingSettings(models=["clip-vit-l-14"], images=[36000], cards=[1], rate=10.0))
 
-    assert 1.0 == json.loads(done.stdout)[0]["hours"]
+    assert 1.0 == one["hours"]
+
+
+def test_a_model_that_is_not_known_is_bad_input():
+    """The line has those that are."""
+    with pytest.raises(InputError, match="no model clip; there are clip-vit-l-14"):
+        next(estimates(SizingSettings(models=["clip"])))
+
+
+def test_the_command_without_models_prints_two_in_json(run):
+    """Whether or not an option precedes them; each number of pictures on each number of cards."""
+    default = json.loads(run("sizing", "--json").stdout)
+    after_an_option = json.loads(run("sizing", "--pictures", "1e6", "clip-vit-h-14", "--json").stdout)
+
+    assert [each["model"] for each in default] == ["clip-vit-l-14"] * 4 + ["clip-flant5-xl"] * 4
+    assert [("clip-vit-h-14", 1_000_000, cards) for cards in (1, 64)] == [
+        (each["model"], each["pictures"], each["cards"]) for each in after_an_option
+    ]
 
 
 @pytest.mark.parametrize(

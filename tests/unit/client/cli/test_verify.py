@@ -6,7 +6,7 @@ import re
 import httpx2 as httpx
 import pytest
 
-from scoregate.cli.verify import IMAGES, PROMPTS, PUBLISHED_SCORES, SCORES, disordered, shipped
+from scoregate.runs.verification import IMAGES, PROMPTS, PUBLISHED_SCORES, SCORES, disordered, shipped
 from tests.support.answers import request_of, scored
 
 IDS = {"vqa": "zhiqiulin/clip-flant5-xxl", "clip": "ViT-L-14-336-quickgelu/openai"}
