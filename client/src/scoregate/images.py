@@ -33,8 +33,8 @@ DEEP_MODES = ("I", "F")  # how Pillow's modes of more than 8 bits begin
 OPAQUE = 255
 EXIF = b"MM\0*\0\0\0\x08\0\1\1\x12\0\3\0\0\0\1\0%c\0\0\0\0\0\0"  # a directory of the orientation alone
 ORIENTATION = 274
-MAX_FRAMES = 64  # frames of an item; the service has this limit
-SAMPLED_FRAMES = 16  # the service takes as many of a video file
+MAX_FILES = 64  # files of an item; the service has this limit
+VIDEO_FRAMES = 16  # frames that are taken of a longer video; the service takes as many of a file
 
 
 class Readable(Protocol):
@@ -344,18 +344,18 @@ def several(images: Iterable[Any], what: str = "images") -> list[Any]:
     return list(images)
 
 
-def sample_frames(frames: Any, count: int = SAMPLED_FRAMES) -> list[Any]:
+def sample_frames(frames: Any, count: int = VIDEO_FRAMES) -> list[Any]:
     """Return the middle frame of each of *count* equal parts, as the service does; all if there are fewer."""
     count = min(count, len(frames))
     return [frames[(2 * part + 1) * len(frames) // (2 * count)] for part in range(count)]
 
 
-def frames_of(image: Any, taken: int = SAMPLED_FRAMES) -> Any:
+def frames_of(image: Any, taken: int = VIDEO_FRAMES) -> Any:
     """
     Return the frames of a video as a list, and anything else unchanged.
 
     A video is `Frames`, or what a pipeline of diffusers returns: PIL images in a list, or an array or a
-    tensor with an axis of frames.  More than `MAX_FRAMES` are spread to *taken*.
+    tensor with an axis of frames.  More than `MAX_FILES` are spread to *taken*.
 
     Raises:
         BadImageError: a batch of several videos.
@@ -367,7 +367,7 @@ def frames_of(image: Any, taken: int = SAMPLED_FRAMES) -> Any:
         video = video[0]
     if not is_video(video):
         return image
-    return list(video) if len(video) <= MAX_FRAMES else sample_frames(video, taken)
+    return list(video) if len(video) <= MAX_FILES else sample_frames(video, taken)
 
 
 def is_video(value: Any) -> bool:

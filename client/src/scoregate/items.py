@@ -11,7 +11,7 @@ from typing import Any
 
 from scoregate.errors import BadImageError
 from scoregate.http import httpx
-from scoregate.images import SAMPLED_FRAMES, ImageLike, check_one, encoded, frames_of, is_url
+from scoregate.images import VIDEO_FRAMES, ImageLike, check_one, encoded, frames_of, is_url
 from scoregate.results import Report, Result, report_of
 from scoregate.text import hinted_keywords
 
@@ -172,7 +172,7 @@ class Files:
         Raises:
             BadImageError: a picture cannot be encoded.
         """
-        taken = max([SAMPLED_FRAMES, *samples_in(shared or {}), *samples_in(item.options)])
+        taken = max([VIDEO_FRAMES, *samples_in(shared or {}), *samples_in(item.options)])
         image = self.add(item.image, f"{place}/image", taken)
         wire: dict[str, Any] = {"prompt": item.prompt, "image": image} if item.prompt else {"image": image}
         if item.id is not None:
@@ -203,7 +203,7 @@ class Files:
             return [self.add(image, f"/images/{place}") for place, image in enumerate(images)], {}
         return packed(self.add, images, "/images")
 
-    def add(self, image: Any, place: str, taken: int = SAMPLED_FRAMES) -> Any:
+    def add(self, image: Any, place: str, taken: int = VIDEO_FRAMES) -> Any:
         """
         Add *image*, or each frame of a video, and return its reference for the request.
 

@@ -10,10 +10,8 @@ import torch
 from models.images.formats.decode import decode
 from scoregate import Frames, Item, TimeSpan, sample_frames
 from scoregate.errors import BadImageError
-from scoregate.images import MAX_FRAMES, SAMPLED_FRAMES
 from scoregate.items import Files
-from service.images.frames import VIDEO_FRAMES, sampled
-from service.metrics.common.contract import MAX_FILES
+from service.images.frames import sampled
 
 PIXELS = np.random.default_rng(0).integers(0, 255, (5, 6, 7, 3), np.uint8)  # of five frames
 FLOATS = PIXELS.astype(np.float32) / 255
@@ -64,14 +62,13 @@ def test_of_a_long_video_as_many_frames_are_sent_as_a_metric_samples(of_all, own
 
 
 def test_spread_frames_are_those_of_the_service():
-    """The middle of each of equal parts; the numbers of frames are the service's, too."""
+    """The middle of each of equal parts."""
     assert [1, 3, 6, 8] == sample_frames(range(10), 4)
     for frames in range(1, 130):
         assert all(
             sampled(range(frames), count) == sample_frames(range(frames), count)
             for count in (1, 2, 7, 16, 64)
         )
-    assert (VIDEO_FRAMES, MAX_FILES) == (SAMPLED_FRAMES, MAX_FRAMES)
 
 
 @pytest.mark.parametrize("batch", [Frames([PICTURES, PICTURES]), np.stack([FLOATS, FLOATS])])
