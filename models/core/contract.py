@@ -145,7 +145,7 @@ class Model(Protocol):
 
     def score(self, batch: Sequence[Prepared]) -> list[Any]:
         """
-        Return one result per call of *batch*, in the same order.
+        Return one result per call of *batch*, in the same order, or a `ModelError` in its place.
 
         Calls do not overlap, unless `info.reentrant` is true.
         """

@@ -147,7 +147,8 @@ class Instruments:
         )
         self.calls = counter(
             "scoregate_calls_total",
-            "Calls, without those from a cache. `cancelled`: the caller disconnected.",
+            "Calls that ran, on a device, a server or a replica; not those from a cache, or that left while "
+            "they waited. `error`: also if the device broke. `cancelled`: the caller disconnected.",
             ("model", "lane", "result"),
         )
         self.queue_depth = gauge(

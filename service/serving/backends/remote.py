@@ -28,10 +28,10 @@ from service.observability.instruments import Instruments
 from service.serving.backends.contract import Backend, prepare_all
 from service.serving.backends.trust import LastCalls, Trust
 from service.serving.backends.upstream import NO_ROUTE_STATUSES, Joined, Unreachable, Upstream, explained
-from service.serving.batcher.pool import answer
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult, Promise
+from service.serving.results import answer, checked
 
 log = logging.getLogger("scoregate.remote")
 
@@ -247,15 +247,18 @@ class RemoteBackend(Backend):
             return self._error(exc)
 
     async def _answer(self, call: Prepared, post: Post, *, urgent: bool = False) -> Any:
-        """Return the server's outcome, and note whether it answered.  Raises what the model raises."""
+        """Return the server's outcome, and note whether it is usable.  Raises what the model raises."""
         try:
-            outcome = await self._joined.answer(call, post, urgent=urgent)
+            outcome = checked(self.name, await self._joined.answer(call, post, urgent=urgent))
         except UpstreamError as error:
             self._last_calls.failed(call, error, self.clock())
             if isinstance(error, Unreachable):
                 self._trust.doubted = True
             raise
-        self._last_calls.worked()
+        if isinstance(outcome, ModelFault):
+            self._last_calls.failed(call, outcome, self.clock())
+        else:
+            self._last_calls.worked()
         return outcome
 
     def _error(self, exc: Exception) -> ScoregateError:

@@ -8,10 +8,12 @@ from typing import Any
 from models.core.contract import KnownCalls, ModelError, Prepared, UpstreamError
 from models.core.examples import alike, changed, distance
 from service.core.concurrency.sharing import SingleFlight
-from service.core.errors import NotReady
+from service.core.errors import ModelFault, NotReady
 from service.serving.backends.upstream import CALL_FAULT_STATUSES, ServerFailed
+from service.serving.results import checked
 
 RENEW_S = 60.0  # a server may be put to sleep and woken up between two checks
+NO_NUMBER = "gives a known question a number that is not finite"
 UNSTEADY = "gives one question about a known picture two different numbers"
 OTHER_ANSWERS = (
     "gives known questions other numbers than before, as after a sleep that spoilt a cache; "
@@ -103,6 +105,8 @@ class Trust:
 
     def _judged(self, outcomes: Sequence[Any], beside: Sequence[Any]) -> str:
         """Return the check that *outcomes*, or those of calls *beside* each other, fail; empty if none."""
+        if any(isinstance(checked(self._name, each), ModelFault) for each in (*outcomes, *beside)):
+            return NO_NUMBER
         first, *others, again = outcomes
         for other, opposite in zip(others, self._known.opposites, strict=True):
             # The first may lack a prefix cache.
@@ -137,7 +141,7 @@ class LastCalls:
         self._next, self._again_s = inf, AGAIN_S
         self.reason = ""
 
-    def failed(self, call: Prepared, error: UpstreamError, now: float) -> None:
+    def failed(self, call: Prepared, error: UpstreamError | ModelFault, now: float) -> None:
         """Note a call that failed."""
         self._failed += 1
         self._last = call

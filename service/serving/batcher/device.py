@@ -20,6 +20,7 @@ from service.core.lanes import LANES
 from service.core.settings import NotYet
 from service.observability.instruments import Instruments
 from service.serving.batcher.scheduler import HostedModel
+from service.serving.results import checked
 
 log = logging.getLogger("scoregate.device")
 R = TypeVar("R")
@@ -199,7 +200,7 @@ async def tested(
         NotYet: the device has too little free memory.
     """
     try:
-        outcomes = await slot.score(model, batch, threads)
+        outcomes = [checked(name, outcome) for outcome in await slot.score(model, batch, threads)]
     except Exception as exc:
         if not is_out_of_memory(exc):
             raise

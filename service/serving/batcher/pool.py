@@ -2,17 +2,15 @@
 
 import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
+from itertools import chain
 from math import inf
 from time import monotonic
-from typing import Self
+from typing import Any, Self
 
-from models.core.contract import Model, ModelError
+from models.core.contract import Model
 from models.core.examples import same
-from models.core.outcomes import CallResult
 from service.core.errors import Draining, ModelFault, ScoregateError
 from service.observability.instruments import Instruments
 from service.observability.tracing import Span
@@ -26,9 +24,10 @@ from service.serving.batcher.device import (
     show,
     warm_up,
 )
-from service.serving.batcher.queue import Queue, TokenTally
+from service.serving.batcher.queue import TokenTally
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult
+from service.serving.results import answer, checked
 
 log = logging.getLogger("scoregate.device")
 MAX_LOST_DEVICES = 2  # a call is not retried once so many devices failed permanently in it
@@ -187,13 +186,14 @@ class Pool:
 
     async def _run_batch(self, batch: RunningBatch[Model], device: Device, slot: ExecutionSlot) -> None:
         slot.since = self.clock()
+        left = [batch.calls]  # parts of the batch without results, the next one first
         try:
-            await self._score(batch, batch.calls, slot)
+            while left:
+                left[:1] = await self._score(batch, left[0], slot)
         except Broken as exc:
-            self._take_out(device, batch, exc)
+            self._take_out(device, batch, [*chain.from_iterable(left)], exc)
         except BaseException:  # no caller may wait forever
-            for call in batch.calls:
-                call.answer(Draining())
+            self._fail(batch, [*chain.from_iterable(left)], Draining())
             raise
         finally:
             now = self.clock()
@@ -206,8 +206,10 @@ class Pool:
             self._ended.set()
             self._ended.clear()
 
-    async def _score(self, batch: RunningBatch[Model], calls: list[Job], slot: ExecutionSlot) -> None:
-        """Run *calls* of a batch, and answer them; after an exception, run halves down to the bad call."""
+    async def _score(
+        self, batch: RunningBatch[Model], calls: list[Job], slot: ExecutionSlot
+    ) -> Sequence[list[Job]]:
+        """Run *calls* of a batch, and answer them; after an exception return halves, to find the bad call."""
         hosted, began = batch.hosted, self.clock()
         traced = any(call.span.recording for call in calls)
         prepared = [call.prepared for call in calls]
@@ -225,19 +227,28 @@ class Pool:
                 self._instruments.count_out_of_memory(hosted.name, batch.device)
             if len(calls) > 1 and not isinstance(exc, ModelFault):
                 middle = len(calls) // 2
-                await self._score(batch, calls[:middle], slot)
-                await self._score(batch, calls[middle:], slot)
-                return
+                return calls[:middle], calls[middle:]
             log.error("batch failed", extra={"model": hosted.name}, exc_info=exc)
             await self._check(batch, slot, exc)
             outcomes = [ModelFault(f"the model {hosted.name} failed on this call")] * len(calls)
         slot.since = self.scheduler.progress = now = self.clock()
+        self._answer(batch, calls, outcomes, now - began)
+        self._instruments.count_batch(hosted.name, len(calls), now - began)
+        return ()
+
+    def _fail(self, batch: RunningBatch[Model], calls: Sequence[Job], reason: ScoregateError) -> None:
+        """Answer *calls* of a batch that did not finish with *reason*."""
+        self._answer(batch, calls, [reason] * len(calls), ran_s=0.0)
+
+    def _answer(
+        self, batch: RunningBatch[Model], calls: Sequence[Job], outcomes: Sequence[Any], ran_s: float
+    ) -> None:
+        """Answer *calls* of a batch."""
         results = [
-            JobResult(outcome, call.waited_s, now - began, call.batch)
+            JobResult(outcome, call.waited_s, ran_s, call.batch)
             for call, outcome in zip(calls, outcomes, strict=True)
         ]
-        answer(hosted.name, hosted.queue, calls, results, self._instruments, batch.gap_s)
-        self._instruments.count_batch(hosted.name, len(calls), now - began)
+        answer(batch.hosted.name, batch.hosted.queue, calls, results, self._instruments, batch.gap_s)
 
     async def _check(self, batch: RunningBatch[Model], slot: ExecutionSlot, exc: Exception) -> None:
         """Raise `Broken` if the example call, which worked at the start, fails now."""
@@ -246,15 +257,18 @@ class Pool:
             [outcome] = await slot.score(batch.copy, [example], batch.threads)
         except Exception as worse:
             outcome = worse
+        outcome = checked(batch.hosted.name, outcome)
         if isinstance(outcome, Exception) and not is_out_of_memory(outcome):
             fault = f"{type(exc).__name__}: {exc}".partition("\n")[0]
             raise Broken(
                 f"the model {batch.hosted.name} fails on every call since this error: {fault}"
             ) from exc
 
-    def _take_out(self, device: Device, batch: RunningBatch[Model], exc: Broken) -> None:
+    def _take_out(
+        self, device: Device, batch: RunningBatch[Model], calls: Sequence[Job], exc: Broken
+    ) -> None:
         """
-        Remove *device*, which fails permanently, from its models, and retry the calls of *batch* elsewhere.
+        Remove *device*, which fails permanently, from its models, and retry *calls* of *batch* elsewhere.
 
         If a model has no other device, the pool closes.
         """
@@ -266,12 +280,13 @@ class Pool:
         if not self._closed and not all(each.copies for each in had):
             self._on_broken(str(exc))
             self._close(reason)
-        for call in batch.calls:
+        ended = []
+        for call in calls:
             call.losses += 1
-            if self._closed or call.losses == MAX_LOST_DEVICES:
-                call.answer(reason)
-            else:
-                batch.hosted.queue.put_back(call)
+            retried = not self._closed and call.losses < MAX_LOST_DEVICES
+            if not (retried and batch.hosted.queue.put_back(call)):
+                ended.append(call)
+        self._fail(batch, ended, reason)
 
     def _close(self, reason: ScoregateError) -> None:
         """Begin no more batches, and answer waiting calls with *reason*."""
@@ -312,41 +327,3 @@ def add_batch_span(batch: Sequence[Job], model: str, device: str, began: float, 
 def recorded(batch: Sequence[Job]) -> list[Span]:
     """Return the distinct spans of *batch* that are recorded."""
     return list(dict.fromkeys(call.span for call in batch if call.span.recording))
-
-
-def answer(
-    name: str,
-    queue: Queue,
-    calls: Sequence[Job],
-    results: Sequence[JobResult],
-    instruments: Instruments,
-    gap_s: float = 0.0,
-) -> None:
-    """
-    Check the results of *calls* that the model *name* has answered, observe their times, count and set them.
-
-    Batches of this process, of a model server and of replicas all end here.  The cost model learns from calls
-    that succeeded: how soon one fails is no measure of the work.
-
-    Args:
-        queue: in which they waited.
-        results: those of a batch have its seconds as `ran_s`, which no two batches share.
-        gap_s: see `CostModel.observe`.
-    """
-    checked, costs = list[JobResult](), defaultdict[float, TokenTally](TokenTally)
-    for call, result in zip(calls, results, strict=True):
-        match result.outcome:
-            case ModelError() as error:
-                result = replace(result, outcome=ModelFault(str(error)))
-            case CallResult() as outcome if not outcome.is_finite():
-                fault = ModelFault(f"the model {name} returned a number that is not finite")
-                result = replace(result, outcome=fault)
-        if not isinstance(result.outcome, Exception):
-            costs[result.ran_s].add(call.prepared)
-        checked.append(result)
-    for ran_s, cost in costs.items():
-        queue.finished(cost.total, ran_s, gap_s)
-    for call, result in zip(calls, checked, strict=True):
-        gone = call.result.done()
-        call.finish(result)
-        instruments.count_call(name, call.lane, result.outcome, result.waited_s, gone=gone)

@@ -365,11 +365,17 @@ class Queue:
         job.on_move = self._moved
         job.result.add_done_callback(lambda _: self._remove(job))
 
-    def put_back(self, job: Job) -> None:
-        """Queue *job* again, at its place by arrival: the device that had it is out."""
+    def put_back(self, job: Job) -> bool:
+        """
+        Queue *job* again, at its place by arrival: the device that had it is out.
+
+        Return False if its callers have gone.
+        """
+        if job.result.done():
+            return False
         job.running = False
-        if not job.result.done():
-            self._insert(job)
+        self._insert(job)
+        return True
 
     def _moved(self, job: Job) -> None:
         """Move *job*, whose lane has changed, to that lane if it still waits."""

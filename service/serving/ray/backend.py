@@ -25,12 +25,12 @@ from service.core.lanes import INTERACTIVE, LANES
 from service.observability.instruments import Instruments
 from service.serving.admission import AdmissionForecast, Demand
 from service.serving.backends.contract import Backend, prepare_all
-from service.serving.batcher.pool import answer
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult
 from service.serving.ray.groups import Answer, Deployment, Described, Lost, Sending, Sent, Work
 from service.serving.ray.replicas import ReplicaPresence, ReplicaQueue, ReplicaQueues, abandon, returned
+from service.serving.results import answer
 
 log = logging.getLogger("scoregate.ray")
 
@@ -167,11 +167,9 @@ class ReplicatedBackend(Backend):
         self._place(job)
 
     def _place(self, job: Job) -> None:
-        """Queue *job* for a replica of its model."""
-        assert job.model is not None
-        if job.model.identity != self.info.identity:
+        """Queue *job* for a replica of its model, unless that was replaced."""
+        if not self._is_wanted(job):
             job.answer(ModelChanged())
-        if job.result.done():
             return
         image = getattr(job.prepared.data, "image", None)
         replica = self._replicas.for_call(image.digest if image else "")
@@ -184,6 +182,11 @@ class ReplicatedBackend(Backend):
         if not replica.due:
             replica.due = True
             asyncio.get_running_loop().call_soon(self._send_due, replica)
+
+    def _is_wanted(self, job: Job) -> bool:
+        """Return True if *job* has callers, and its model is in use."""
+        assert job.model is not None
+        return not job.result.done() and job.model.identity == self.info.identity
 
     # --- groups -----------------------------------------------------------------------------------
 
@@ -241,7 +244,7 @@ class ReplicatedBackend(Backend):
             self._count(replica, given.work)
             for call, result in zip(calls, returned(self.name, replica, batch, given, now), strict=True):
                 if self._may_retry(call, result) and not self._closed:
-                    self._place(call)
+                    self._retry(replica, call)
                 else:
                     results[call] = result
         if error is not None:
@@ -254,6 +257,13 @@ class ReplicatedBackend(Backend):
         """Return True to retry: the replica drains, or it missed that the deadline was extended."""
         in_time = asyncio.get_running_loop().time() < call.deadline
         return isinstance(result.outcome, (Draining, DeadlineExceeded) if in_time else Draining)
+
+    def _retry(self, replica: ReplicaQueue, call: Job) -> None:
+        """Queue *call* again, which *replica* had; answer one without callers, or of another model."""
+        if self._is_wanted(call):
+            self._place(call)
+        else:
+            self._answer(replica, {call: JobResult(ModelChanged())})
 
     def _count(self, replica: ReplicaQueue, work: Work) -> None:
         """Count the batches of a replica; the series of one that has been removed stay away."""
@@ -270,7 +280,7 @@ class ReplicatedBackend(Backend):
         for call in calls:
             call.losses += 1
             if call.losses < MAX_LOST_REPLICAS:
-                self._place(call)
+                self._retry(replica, call)
             else:
                 fault = (
                     f"{MAX_LOST_REPLICAS} replicas of {self.name} went away while they worked on this call"

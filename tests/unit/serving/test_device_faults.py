@@ -193,6 +193,19 @@ async def test_a_fault_that_sticks_fails_everyone_at_once_and_is_told():
             put(served, hosted, 0)
 
 
+async def test_an_example_without_a_finite_number_is_a_fault_that_sticks():
+    """Whether the model checks its numbers or not."""
+    model, told = FakeVqa(), []
+    served, hosted = device(model, on_broken=told.append)
+    async with served:
+        model.answer = lambda call: Likelihood((math.nan,), -0.1, -3.0)
+        model.fault = lambda call: ValueError("no") if call == "bad" else None
+        [outcome] = await outcomes_of(put(served, hosted, "bad"))
+
+    assert isinstance(outcome, ModelFault)
+    assert ["the model m0 fails on every call since this error: ValueError: no"] == told
+
+
 async def test_an_example_that_cannot_be_prepared_any_more_is_a_fault_that_sticks():
     """The device says so, and does not end for an error of its own."""
     model, told = Words(), []

@@ -8,7 +8,7 @@ from models.core.contract import SAME_ANSWERS, KnownCalls, UpstreamError
 from models.core.examples import TOLERANCE
 from models.core.outcomes import Likelihood
 from service.core.errors import NotReady
-from service.serving.backends.trust import OTHER_ANSWERS, RENEW_S, UNSTEADY, Trust
+from service.serving.backends.trust import NO_NUMBER, OTHER_ANSWERS, RENEW_S, UNSTEADY, Trust
 from service.serving.backends.upstream import ServerFailed, Unreachable
 from tests.support.clocks import Clock
 
@@ -71,6 +71,8 @@ async def test_a_model_is_checked_once_until_it_is_doubted_or_was_not_for_a_minu
         ({"red": 1 - 1e-9, "blue": 1 - 1e-9}, SAME_ANSWERS),
         ({"red": [0.6, 0.59], "blue": 0.59}, SAME_ANSWERS),
         ({"red": [0.9, 0.9 - 2 * TOLERANCE]}, UNSTEADY),
+        ({"red": math.nan}, NO_NUMBER),
+        ({"blue": math.nan}, NO_NUMBER),
     ],
 )
 async def test_numbers_that_no_sound_model_gives_are_refused_until_they_are_better(answers, told):

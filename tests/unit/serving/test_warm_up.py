@@ -1,5 +1,6 @@
 """The first calls of a model on its device."""
 
+import math
 import sys
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -59,12 +60,16 @@ async def test_a_model_that_answers_its_test_call_differently_each_time_ends_the
         pass
 
 
-async def test_a_model_that_fails_on_its_test_call_ends_the_start():
+@pytest.mark.parametrize(
+    ("answer", "how"),
+    [(ModelError("wrong weights"), "wrong weights"), (Reward((math.nan,)), "returned a number that is not")],
+)
+async def test_a_model_that_fails_on_its_test_call_ends_the_start(answer, how):
     """The line says how."""
     model = FakeVqa()
-    model.answer = lambda call: ModelError("wrong weights")
+    model.answer = lambda call: answer
     served, _ = device(model)
-    with pytest.raises(ModelFault, match=r"m0: the model failed on its test call: wrong weights"):
+    with pytest.raises(ModelFault, match=rf"m0: the model failed on its test call: .*{how}"):
         async with served:
             pass
 
