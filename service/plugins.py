@@ -36,8 +36,6 @@ from service.questions.sets import Question, QuestionSet
 from service.questions.style import Style
 from service.serving.admission import Demand
 
-Outcome = CallResult  # plug-ins that were written before version 0.2 import this name
-
 __all__ = [
     "NOT_IN_RECIPE",
     "Call",
@@ -69,7 +67,6 @@ __all__ = [
     "ModelInfo",
     "ModelSettings",
     "NotReady",
-    "Outcome",
     "Plan",
     "Post",
     "Prepared",

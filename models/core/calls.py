@@ -333,6 +333,9 @@ class GenerateCall(Call):
         return ("generate", self.system, self.user, self.max_tokens, repr(self.schema), self.seed)
 
 
+VqaCall = AnswerCall | LikelihoodCall | ChoiceCall | FirstTokenCall | LabelCall
+
+
 @contextmanager
 def images_in_use(calls: Sequence[Call]) -> Iterator[None]:
     """Keep the pixels of *calls*, and the memory reserved for them, while the context is open."""

@@ -62,7 +62,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Number(Node):
+class NumberTerm(Node):
     """A number of the text."""
 
     value: float
@@ -70,7 +70,7 @@ class Number(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Name(Node):
+class NameTerm(Node):
     """A name, such as `fit` or `edit.fit`."""
 
     name: str
@@ -101,7 +101,7 @@ class Logic(Node):
     parts: tuple["Truth", ...]
 
 
-Term = Number | Name | Apply
+Term = NumberTerm | NameTerm | Apply
 Truth = Relation | Logic
 
 
@@ -175,9 +175,9 @@ def nodes(tree: Term | Truth) -> Iterator[Term | Truth]:
         yield from nodes(part)
 
 
-def names_in(tree: Term | Truth) -> list[Name]:
+def names_in(tree: Term | Truth) -> list[NameTerm]:
     """Return all occurrences of names, in the order of the text."""
-    return [node for node in nodes(tree) if isinstance(node, Name)]
+    return [node for node in nodes(tree) if isinstance(node, NameTerm)]
 
 
 def fault(column: int, said: str) -> ValueError:
@@ -229,12 +229,12 @@ class Parser:
             case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
                 if len(str(value)) > MAX_DIGITS or not math.isfinite(value):
                     raise fault(column, f"{self.shown(node)} is too large or too long")
-                return Number(column, float(value))
+                return NumberTerm(column, float(value))
             case ast.Name() | ast.Attribute() if NAME.fullmatch(name := self.source(node)):
                 if self.names is not None and name not in self.names:
                     there = ", ".join(self.names)
                     raise fault(column, f"there is no {self.shown(node)}; there are {there}")
-                return Name(column, name)
+                return NameTerm(column, name)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return Apply(column, "negative", (self.term(operand, below),))
             case ast.BinOp(left=left, op=op, right=right) if type(op) in OPERATORS:
@@ -270,9 +270,9 @@ class Parser:
 def interval(node: Term, known: Known) -> Interval:
     """Return the values of a node from the numbers or intervals of all names."""
     match node:
-        case Number(value=value):
+        case NumberTerm(value=value):
             return Interval(value, value)
-        case Name(name=name):
+        case NameTerm(name=name):
             found = known[name]
             return finite(*found) if isinstance(found, tuple) else finite(found, found)
         case Apply(function=function, parts=parts):

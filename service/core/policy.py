@@ -15,8 +15,8 @@ from .expression import (
     Formula,
     Known,
     Logic,
-    Name,
-    Number,
+    NameTerm,
+    NumberTerm,
     Relation,
     Term,
     Truth,
@@ -37,7 +37,7 @@ TIGHTNESS = {"+": 1, "-": 1, "*": 2, "/": 2, "negative": 3}
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PolicyOutcome:
     """
     The decision about one item.
 
@@ -110,7 +110,7 @@ class Policy:
             if holds is None:
                 yield [*dict.fromkeys(open_names(condition.tree, known))]
 
-    def decide(self, known: Known, errors: Mapping[str, str]) -> Outcome:
+    def decide(self, known: Known, errors: Mapping[str, str]) -> PolicyOutcome:
         """
         Return the decision from what is known.
 
@@ -120,11 +120,11 @@ class Policy:
         """
         failed = {name: errors[name] for name in self.deciding if name in errors}
         if broken := next((code for code in failed.values() if code in UNREADABLE), ""):
-            return Outcome(self.unreadable, "unreadable", f"unreadable: {broken}")
+            return PolicyOutcome(self.unreadable, "unreadable", f"unreadable: {broken}")
         possible = self.possible(known)
         if len(possible) == 1:
             [decision] = possible
-            return Outcome(decision, "expression", self.why(decision, known))
+            return PolicyOutcome(decision, "expression", self.why(decision, known))
         chosen = self.without_score
         if chosen not in possible:
             chosen = next(each for each in STRICTEST_FIRST if each in possible)
@@ -133,7 +133,7 @@ class Policy:
             lacking, LATE_CODE
         )
         said = ", ".join(map(" ".join, codes.items())) or "an expression has no value for these scores"
-        return Outcome(chosen, next(iter(codes.values()), NO_VALUE_REASON), f"without_score: {said}")
+        return PolicyOutcome(chosen, next(iter(codes.values()), NO_VALUE_REASON), f"without_score: {said}")
 
     def why(self, decision: Verdict, known: Known) -> str:
         """Return the comparisons from which a decision follows, with the scores."""
@@ -173,9 +173,9 @@ def reasons(node: Truth, known: Known, *, holds: bool) -> list[str]:
 def said(node: Term, known: Known, tightness: int = 0) -> str:
     """Return the text of a side of a comparison, with the score after each name."""
     match node:
-        case Number(value=value):
+        case NumberTerm(value=value):
             return str(value)
-        case Name(name=name):
+        case NameTerm(name=name):
             score = known[name]
             return f"{name} unknown" if isinstance(score, tuple) else f"{name} {float(score)}"
     own = TIGHTNESS.get(node.function, 0)

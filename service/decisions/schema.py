@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import orjson
 
-from service.core.settings.scoring import Prompts
+from service.core.settings.scoring import LoggedPrompts
 from service.scoring.decide import DecisionRecord
 
 VERSION = 1  # the tables' version; the file has it as `PRAGMA user_version`
@@ -59,7 +59,7 @@ class AuditRecord:
     scores: Mapping[str, float]
 
 
-def row_of(record: DecisionRecord, prompts: Prompts) -> Row:
+def row_of(record: DecisionRecord, prompts: LoggedPrompts) -> Row:
     """Return the row of a record, in the order of the columns; *prompts* says what is kept of its prompt."""
     prompt = record.prompt.encode("utf-8", "replace")
     return (

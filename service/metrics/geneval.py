@@ -60,7 +60,7 @@ from service.metrics.objects.checks import (
     POSITION_MARGIN,
     ObjectReward,
     PositionRule,
-    Verdict,
+    TaskCheck,
     coloured,
     reward,
     verdict,
@@ -230,7 +230,7 @@ def details(
     task: Task,
     found: Sequence[DetectedObject],
     rule: PositionRule,
-    judged: Verdict,
+    judged: TaskCheck,
     given: ObjectReward,
     size: tuple[int, int],
 ) -> GenEvalDetails:

@@ -75,7 +75,7 @@ from service.metrics.common.contract import REFERENCES, SOURCE, Beside, Item, Me
 from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.outputs import OutputMetric, score_of
 from service.metrics.common.question_sets import cut
-from service.metrics.rubrics.answer import Answer
+from service.metrics.rubrics.answer import OutputValue
 from service.metrics.rubrics.grading import MAX_FILLED, Grades, grades_of, texts_of
 from service.metrics.rubrics.options import RUBRICS, JudgeOptions, options_with
 from service.metrics.rubrics.output import Output
@@ -113,7 +113,7 @@ class OutputDetails(TypedDict):
     """
 
     value: float | None
-    answers: list[Answer] | None
+    answers: list[OutputValue] | None
     spread: float | None
     probabilities: Mapping[str, float] | None
     label_mass: float | None

@@ -59,7 +59,7 @@ ANSWERS = ("Yes", "No", "Unsure")
 TEXT, NOT_READ = "text_rendering", ("style", "position")  # properties of a text that OCR does not read
 UNREAD = Note(Code.NO_OCR_MODEL, "no OCR model is configured: the VQA model judged the text in the image")
 
-Mean = Literal["questions", "skills"]
+MeanOver = Literal["questions", "skills"]
 Reader = Literal["ocr", "vlm"]
 
 
@@ -78,7 +78,7 @@ class SkillsOptions(MetricOptions):
         text: who reads a text in the image: `"ocr"`, the OCR model, or `"vlm"`, the `vqa` model.
     """
 
-    mean: Mean = "skills"
+    mean: MeanOver = "skills"
     dependencies: Dependencies = "none"
     text: Reader = "ocr"
     singular: Literal["two_questions", "one_question"] = "two_questions"
@@ -177,7 +177,7 @@ async def readings(
     return await texts_read(image, models, {id: words_of(text) for id, text in texts.items()})
 
 
-def fold(questions: Sequence[Question], scores: Mapping[int, float | None], mean: Mean) -> float:
+def fold(questions: Sequence[Question], scores: Mapping[int, float | None], mean: MeanOver) -> float:
     """Return the mean of all scores, or of the skills' means.  Raises `Unanswered` if there are none."""
     sure = [score for score in scores.values() if score is not None]
     if not sure:

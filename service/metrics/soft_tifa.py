@@ -45,7 +45,7 @@ TEEN_WORDS = [
 DIGITS = {word: str(number) for number, word in enumerate([*COUNT_WORDS, *TEEN_WORDS, "twenty"])}
 OTHER_SPELLINGS = {**DIGITS, **{digits: word for word, digits in DIGITS.items()}}
 
-Mean = Literal["arithmetic", "geometric"]
+MeanKind = Literal["arithmetic", "geometric"]
 
 
 class SoftTifaOptions(MetricOptions):
@@ -59,7 +59,7 @@ class SoftTifaOptions(MetricOptions):
             is missing; the paper uses it for whole prompts.
     """
 
-    mean: Mean = "arithmetic"
+    mean: MeanKind = "arithmetic"
     question: Template = "{} Answer in one word."
     question_set: AnswerSet | None = None
 
@@ -117,7 +117,7 @@ def variants(answer: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(before + way for way in cased for before in ("", " ")))
 
 
-def fold(scores: Sequence[float], mean: Mean) -> float:
+def fold(scores: Sequence[float], mean: MeanKind) -> float:
     """Return the arithmetic mean, or the geometric mean with a minimum of `MIN_SCORE` for each score."""
     if mean == "arithmetic":
         return fmean(scores)

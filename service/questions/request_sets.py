@@ -23,15 +23,15 @@ from service.core.fields import (
 )
 from service.questions.sets import MAX_CHARACTERS, MAX_CHOICES, MAX_ID, MAX_QUESTIONS, Question, check
 
-Id = Annotated[int, Field(ge=1, le=MAX_ID), WHOLE]
+QuestionId = Annotated[int, Field(ge=1, le=MAX_ID), WHOLE]
 Parent = Annotated[int, Field(ge=0, le=MAX_ID), WHOLE]  # 0 means that a question has no parent
-Text = Annotated[
+QuestionText = Annotated[
     str,
     StringConstraints(max_length=MAX_CHARACTERS),
     AfterValidator(filled),
     schema_keywords(pattern=FILLED_PATTERN, minLength=1),
 ]
-Kind = Annotated[
+QuestionKind = Annotated[
     str, StringConstraints(max_length=100), AfterValidator(clean), schema_keywords(pattern=CLEAN_PATTERN)
 ]
 Phrase = Annotated[
@@ -45,9 +45,9 @@ Phrase = Annotated[
 class GivenQuestion(Strict):
     """One question of a set that is sent along."""
 
-    id: Id
-    text: Text
-    kind: Kind = ""
+    id: QuestionId
+    text: QuestionText
+    kind: QuestionKind = ""
     phrase: Phrase = ""
     depends_on: list[Parent] = Field([], max_length=MAX_QUESTIONS, fail_fast=True)
     expected: str
@@ -67,15 +67,15 @@ class YesNoQuestion(GivenQuestion):
 class ChoiceQuestion(GivenQuestion):
     """A question with choices, one of which is expected."""
 
-    expected: Text
-    choices: list[Text] = Field(min_length=2, max_length=MAX_CHOICES, fail_fast=True)
+    expected: QuestionText
+    choices: list[QuestionText] = Field(min_length=2, max_length=MAX_CHOICES, fail_fast=True)
 
 
 class AnswerQuestion(GivenQuestion):
     """A question with an expected answer, and optional choices."""
 
-    expected: Text
-    choices: list[Text] = Field([], max_length=MAX_CHOICES, fail_fast=True)
+    expected: QuestionText
+    choices: list[QuestionText] = Field([], max_length=MAX_CHOICES, fail_fast=True)
 
 
 class CheckedQuestions(list[GivenQuestion]):

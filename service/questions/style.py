@@ -23,7 +23,7 @@ Ask = Callable[[GenerateCall], Awaitable[str]]
 """Runs a call of the question LLM, and returns its text."""
 
 
-class Written(NamedTuple):
+class WrittenQuestions(NamedTuple):
     """Questions, and the words of the prompt that lack one."""
 
     questions: tuple[Question, ...] = ()
@@ -48,9 +48,9 @@ class Style:
     schema: Mapping[str, Any]
     parse: Callable[[str], tuple[Question, ...]]
 
-    async def write(self, ask: Ask, prompt: str) -> Written:
+    async def write(self, ask: Ask, prompt: str) -> WrittenQuestions:
         """Return the questions about *prompt*.  Raises the errors of *ask* and `parse`."""
-        return Written(self.parse(await ask(self.call(prompt))))
+        return WrittenQuestions(self.parse(await ask(self.call(prompt))))
 
     def call(self, prompt: str) -> GenerateCall:
         """Return the call of the LLM."""

@@ -28,7 +28,7 @@ from service.core.lanes import INTERACTIVE
 from service.observability.instruments import Instruments
 from service.questions.sets import ID, QuestionSet, check, without_zero
 from service.questions.stores.contract import LeaseLost, Store
-from service.questions.style import Style, Written
+from service.questions.style import Style, WrittenQuestions
 from service.questions.styles.reading import without_wrapping
 from service.serving.admission import Demand
 from service.serving.context import CacheStatus, Context
@@ -160,7 +160,9 @@ class QuestionWriter:
                 return QuestionSet(prompt, style.name, written.questions, provenance, written.unasked)
         raise QuestionLLMFailed(f"the question LLM's answer is not a question set: {bad}") from bad
 
-    async def _attempt(self, prompt: str, style: Style, llm: Handle, seed: int, context: Context) -> Written:
+    async def _attempt(
+        self, prompt: str, style: Style, llm: Handle, seed: int, context: Context
+    ) -> WrittenQuestions:
         """
         Return the questions of one try.
 

@@ -21,7 +21,7 @@ from models.images.image import Image
 from service.core.concurrency.tasks import Tasks, side_by_side
 from service.core.errors import ScoregateError
 from service.core.expression import Known, NoValueError
-from service.core.policy import UNREADABLE, Outcome, Verdict
+from service.core.policy import UNREADABLE, PolicyOutcome, Verdict
 from service.images.loader import ImageRef, Source, Url
 from service.metrics.common.contract import Score
 from service.observability.notes import Note
@@ -95,7 +95,7 @@ class Decision:
         id: unique.
     """
 
-    outcome: Outcome
+    outcome: PolicyOutcome
     skipped: Sequence[str]
     id: str
 
@@ -185,7 +185,7 @@ class Candidate:
         """The code of each error, by metric."""
         return {name: each.code for name, each in self.results.items() if isinstance(each, ScoregateError)}
 
-    def outcome(self, policy: ServedPolicy) -> Outcome:
+    def outcome(self, policy: ServedPolicy) -> PolicyOutcome:
         """Return the decision of a policy from what is known now."""
         return policy.rules.decide(self.known(policy), self.codes)
 
@@ -434,7 +434,7 @@ def models_of(
     return {name: infos[name] for name in handles_of(policy.rules.metrics, catalog)}
 
 
-def outcomes(each: Sequence[Candidate], policy: ServedPolicy, keep: int) -> list[Outcome]:
+def outcomes(each: Sequence[Candidate], policy: ServedPolicy, keep: int) -> list[PolicyOutcome]:
     """Return the decisions of a policy, at most *keep* of a group accepted: the best, of equals the first."""
     found = [one.outcome(policy) for one in each]
     groups = defaultdict[str, list[int]](list)
@@ -446,7 +446,7 @@ def outcomes(each: Sequence[Candidate], policy: ServedPolicy, keep: int) -> list
         for index in best[keep:]:
             rank_by = policy.rules.rank_by
             said = f"group: {keep} accepted before it, by {rank_by.text if rank_by else 'their order'}"
-            found[index] = Outcome("reject", "group", said)
+            found[index] = PolicyOutcome("reject", "group", said)
     return found
 
 

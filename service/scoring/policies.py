@@ -14,7 +14,7 @@ from service.core.expression import (
     Formula,
     Interval,
     Logic,
-    Name,
+    NameTerm,
     NoValueError,
     Relation,
     Truth,
@@ -202,7 +202,7 @@ def turned(node: Truth, known: Mapping[str, Metric], *, wanted: bool) -> Iterato
     left, right = node.parts
     rising = RISING_SIGNS.get(node.sign)
     for side, other, up in ((left, right, rising), (right, left, not rising)):
-        if rising is None or not isinstance(side, Name) or names_in(other):
+        if rising is None or not isinstance(side, NameTerm) or names_in(other):
             continue
         lower = known[side.name].lower_is_better
         if lower is (up is wanted):

@@ -17,7 +17,7 @@ from service.core.retry_after import Shortage, expected_wait_s
 
 log = logging.getLogger("scoregate.outbox")
 
-Parts = Mapping[str, Any]  # the values are plain
+ResultParts = Mapping[str, Any]  # the values are plain
 
 RESULT_KEPT_S = 900.0
 MAX_RESULT_BYTES = 16 * 2**20  # bytes of finished results of a caller
@@ -36,7 +36,7 @@ class OutboxEntry:
         until: when it is dropped, in seconds of the event loop's clock; infinite while the work runs.
     """
 
-    parts: Parts | None = None
+    parts: ResultParts | None = None
     failed: bool = False
     size: int = 0
     until: float = inf
@@ -63,7 +63,9 @@ class Outbox:
         self._entries: dict[str | None, OrderedDict[str, OutboxEntry]] = {}
         self._tasks = Tasks()
 
-    def post(self, caller: str | None, work: Callable[[], Coroutine[Any, Any, Parts]], size: int = 0) -> str:
+    def post(
+        self, caller: str | None, work: Callable[[], Coroutine[Any, Any, ResultParts]], size: int = 0
+    ) -> str:
         """
         Start *work*, and return the id of its result, which cannot be guessed.
 
@@ -89,7 +91,7 @@ class Outbox:
         self._tasks.start(self._run(caller, identity, work, share))
         return identity
 
-    def get(self, caller: str | None, identity: str) -> Parts | None:
+    def get(self, caller: str | None, identity: str) -> ResultParts | None:
         """
         Return the parts of a result, None while its work runs.  It stays until its time is over.
 
@@ -119,7 +121,11 @@ class Outbox:
         return self._entries.setdefault(caller, OrderedDict())
 
     async def _run(
-        self, caller: str | None, identity: str, work: Callable[[], Coroutine[Any, Any, Parts]], share: Share
+        self,
+        caller: str | None,
+        identity: str,
+        work: Callable[[], Coroutine[Any, Any, ResultParts]],
+        share: Share,
     ) -> None:
         entry = self._entries[caller][identity]
         with share:

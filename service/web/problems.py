@@ -15,7 +15,7 @@ from service.core.retry_after import header_value
 from service.observability.instruments import Instruments
 from service.web.wire.responses import ErrorEntry, FaultEntry, Problem
 
-Place = Sequence[str | int]
+ErrorPath = Sequence[str | int]
 
 MEDIA_TYPE = "application/problem+json"
 MAX_FAULTS = 20
@@ -159,19 +159,19 @@ def pointer(place: Sequence[str | int]) -> str:
     return "".join("/" + part.replace("~", "~0").replace("/", "~1") for part in parts)
 
 
-def models_at(annotation: Any, place: Place) -> Iterator[type[BaseModel]]:
+def models_at(annotation: Any, place: ErrorPath) -> Iterator[type[BaseModel]]:
     """Yield the models that a value at *place*, below a value of the type *annotation*, may be."""
     return (found for found in types_at(annotation, place) if get_origin(found) is not Literal)
 
 
-def words_at(annotation: Any, place: Place) -> Iterator[str]:
+def words_at(annotation: Any, place: ErrorPath) -> Iterator[str]:
     """Yield the texts of the literals that a value at *place* may be."""
     for found in types_at(annotation, place):
         if get_origin(found) is Literal:
             yield from (value for value in get_args(found) if isinstance(value, str))
 
 
-def types_at(annotation: Any, place: Place) -> Iterator[Any]:
+def types_at(annotation: Any, place: ErrorPath) -> Iterator[Any]:
     """Yield the models and literals that a value at *place* may be."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         if not place:

@@ -53,7 +53,7 @@ class Readiness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class ServiceParts:
     """
     The parts of a service that neither its settings nor its models determine.
 
@@ -109,9 +109,9 @@ class Service:
         settings: Settings,
         models: Mapping[str, Loaded],
         on_broken: Callable[[str], None] = lambda reason: None,
-        parts: Parts | None = None,
+        parts: ServiceParts | None = None,
     ) -> None:
-        parts = parts or Parts()
+        parts = parts or ServiceParts()
         declared = configured(parts.metrics(), settings)
         assigned = assign(declared, settings)
         self.settings, self.clock = settings, parts.clock

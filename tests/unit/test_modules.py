@@ -64,23 +64,35 @@ def test_no_function_of_a_module_is_called_just_read_or_load():
     assert {"service.web.routes.models.load", "scoregate.local.load"} == found
 
 
-# Packages in which a name of a public class stands for one thing.
-ONE_CLASS_FOR_A_NAME = ["models", "service", "scoregate"]
-TWO_CLASSES = {"Score"}  # a result, and `scoregate.ray.Score`, which scores a batch
+def types_defined(tree: ast.Module) -> Iterator[str]:
+    """Yield the names of classes and of other types, `Name = ...`, at the top level of a module."""
+    for node in tree.body:
+        match node:
+            case ast.ClassDef(name=name):
+                yield name
+            case ast.Assign(targets=[*targets]):
+                yield from (target.id for target in targets if is_type_name(target))
+            case ast.AnnAssign(target=target) if is_type_name(target):
+                yield target.id
+            case _ if type(node).__name__ == "TypeAlias":  # `type Name = ...` of Python 3.12
+                yield node.name.id
 
 
-@pytest.mark.parametrize("package", ONE_CLASS_FOR_A_NAME)
-def test_no_two_public_classes_of_a_package_have_one_name(package):
-    """A reader of `Network` or `Pair` need not look which of them is imported."""
+def is_type_name(target: ast.expr) -> bool:
+    """Return whether *target* is named like a class: `Row`, but neither `ROW` nor a type variable `T`."""
+    return isinstance(target, ast.Name) and target.id[0].isupper() and not target.id.isupper()
+
+
+@pytest.mark.parametrize("package", ["models", "service", "scoregate"])
+def test_no_two_public_types_of_a_package_have_one_name(package):
+    """A reader of `Network`, `Pair` or `Row` need not look which of them is imported."""
     places = defaultdict(list)
     for module, path in MODULES.items():
         if module.partition(".")[0] == package:
-            for node in parsed(path).body:
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    places[node.name].append(module)
+            for name in types_defined(parsed(path)):
+                places[name].append(module)
 
-    found = {name: modules for name, modules in places.items() if len(modules) > 1}
-    assert {} == {name: modules for name, modules in found.items() if name not in TWO_CLASSES}
+    assert {} == {name: modules for name, modules in places.items() if len(modules) > 1 and name[0] != "_"}
 
 
 def test_a_folder_holds_at_least_three_things():

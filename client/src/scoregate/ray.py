@@ -1,4 +1,4 @@
-"""`scoregate.ray.Score`: scores in a pipeline of Ray Data, with the models in each of its actors."""
+"""`scoregate.ray.Scorer`: scores in a pipeline of Ray Data, with the models in each of its actors."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from scoregate.settings import metric_names
 ITS_OWN = ("row", "image", "prompt")  # fields of a line that the batch has itself
 
 
-class Score:
+class Scorer:
     """
     A callable class for `ray.data.Dataset.map_batches`, whose actors each load the models.
 
         scored = ray.data.read_parquet("pictures").map_batches(
-            scoregate.ray.Score,
+            scoregate.ray.Scorer,
             fn_constructor_args=("zhiqiulin/clip-flant5-xl", ["vqascore"]),
             compute=ray.data.ActorPoolStrategy(min_size=1, max_size=64),
             num_gpus=1,
@@ -104,7 +104,7 @@ class Score:
             [field for field in fields(pyarrow, self._plan.metrics, {}) if field[0] not in ITS_OWN]
         )
         if taken := set(schema.names) & set(table.column_names):
-            raise ValueError(f"the data set has a column {min(taken)!r}, which Score adds: rename it")
+            raise ValueError(f"the data set has a column {min(taken)!r}, which Scorer adds: rename it")
         rows = [self._row(number, values) for number, values in enumerate(table.to_pylist(), 1)]
         part = Part(rows, results := Results(self._plan))
         scored_rows(self._gate, self._plan, [nullcontext(part)], self._concurrency)

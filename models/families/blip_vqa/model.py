@@ -21,14 +21,14 @@ from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained
 from models.checkpoints.weights import DTYPES
-from models.core.calls import LikelihoodCall
+from models.core.calls import LikelihoodCall, VqaCall
 from models.core.contract import CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import CallResult
 from models.core.settings import LocalSettings
 from models.families.blip_itm.model import enc
 from models.families.blip_vqa import FAMILY
-from models.families.clip_flant5.tokens import AnswerEncoder, AnswerQuery, VqaCall, outcomes_of
+from models.families.clip_flant5.tokens import AnswerEncoder, AnswerQuery, outcomes_of
 from models.families.inputs import ImageAndText, distinct_images, padded
 from models.families.processors import blip_pixels
 

@@ -19,7 +19,7 @@ import torch
 from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.weights import DTYPES
-from models.core.calls import LikelihoodCall
+from models.core.calls import LikelihoodCall, VqaCall
 from models.core.contract import QUESTION, CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import CallResult
@@ -33,7 +33,6 @@ from models.families.clip_flant5.tokens import (
     AnswerEncoder,
     AnswerQuery,
     SplitText,
-    VqaCall,
     outcomes_of,
 )
 from models.families.inputs import upload

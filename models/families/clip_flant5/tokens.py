@@ -12,7 +12,7 @@ import sentencepiece
 import torch
 
 from models.checkpoints.pretrained import Unknown
-from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
+from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall, VqaCall
 from models.core.contract import NOT_FINITE, CheckpointError, ModelError
 from models.core.outcomes import CallResult, Choices, FirstToken, Likelihood
 
@@ -72,9 +72,6 @@ class T5Tokenizer:
 
 
 # --- answers ---
-
-
-VqaCall = AnswerCall | LikelihoodCall | ChoiceCall | FirstTokenCall | LabelCall
 
 
 @dataclass(frozen=True, slots=True)

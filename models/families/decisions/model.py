@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from math import isfinite, log
 from typing import Any, ClassVar, Protocol
 
-from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
+from models.core.calls import ChoiceCall, LabelCall, LikelihoodCall, VqaCall
 from models.core.contract import QUESTION, KnownCalls, ModelError, Post, Prepared, UpstreamError
 from models.core.examples import opposite_images
 from models.core.outcomes import CallResult, Choices, Likelihood
@@ -197,8 +197,6 @@ def probability(value: Any, name: str) -> float:
 # --- the model ----------------------------------------------------------------------------------
 
 YES = "Yes"  # the only answer whose likelihood a decision has
-
-VqaCall = LikelihoodCall | ChoiceCall | LabelCall | FirstTokenCall | AnswerCall
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from models.checkpoints.info import info_of
 from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import Unknown, check_words, load_fast_tokenizer, load_pretrained
 from models.checkpoints.weights import DTYPES
-from models.core.calls import LikelihoodCall
+from models.core.calls import LikelihoodCall, VqaCall
 from models.core.contract import QUESTION, CheckpointError, ModelError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import CallResult
@@ -41,7 +41,6 @@ from models.families.clip_flant5.tokens import (
     AnswerEncoder,
     AnswerQuery,
     T5Tokenizer,
-    VqaCall,
     outcomes_of,
 )
 from models.families.inputs import padded, upload

@@ -42,7 +42,7 @@ CACHED_TEXTS = 10_000  # texts in the cache
 
 
 @dataclass(frozen=True, slots=True)
-class Tokens:
+class TextTokens:
     """A text's token ids, and the first of them that is more than a space; None if all are spaces."""
 
     ids: tuple[int, ...]
@@ -59,7 +59,7 @@ class ServerTokens:
 
     def __init__(self, model: str) -> None:
         self._model = model
-        self._known: dict[str, Tokens | None] = {}
+        self._known: dict[str, TextTokens | None] = {}
 
     async def of(self, label: str, whole: bool, post: Post) -> int | None:
         """
@@ -85,7 +85,7 @@ class ServerTokens:
             raise ModelError(f"the answer has {len(tokens.ids)} tokens in this model; it must have one")
         return tokens.ids[0] if whole else tokens.first
 
-    async def _request(self, label: str, post: Post) -> Tokens | None:
+    async def _request(self, label: str, post: Post) -> TextTokens | None:
         """Request the tokens of *label*; None if the server has no such route."""
         body = {"model": self._model, "prompt": label, "add_special_tokens": False, "return_token_strs": True}
         try:
@@ -99,7 +99,7 @@ class ServerTokens:
             raise UpstreamError("returned no tokens")
         if not isinstance(texts, list) or len(texts) != len(ids):
             texts = ids  # an older server without texts: no token counts as a space
-        return Tokens(tuple(ids), visible(ids, texts))
+        return TextTokens(tuple(ids), visible(ids, texts))
 
 
 MAX_TOP_LOGPROBS = 20  # limit of an OpenAI-compatible server

@@ -18,7 +18,7 @@ from service.core.lanes import BULK, INTERACTIVE
 log = logging.getLogger("scoregate.threads")
 
 T = TypeVar("T")
-Task = tuple["asyncio.Future[Any]", Callable[..., Any], tuple[Any, ...]]
+ThreadTask = tuple["asyncio.Future[Any]", Callable[..., Any], tuple[Any, ...]]
 
 # On Linux niceness is per thread: decoding for trainers has the lowest priority.
 NICENESS = {INTERACTIVE: 0, BULK: 5}
@@ -44,11 +44,11 @@ class FairThreads:
     def __init__(self, workers: int, name: str, begin: Callable[[], object] = int, spare: int = 0) -> None:
         self._workers, self._spare, self._name, self._begin = workers, spare, name, begin
         self._threads: list[Thread] = []
-        self._turns: Turns[Task] = Turns()
+        self._turns: Turns[ThreadTask] = Turns()
         self._running: Counter[object] = Counter()  # running tasks by caller
         self._lock = Lock()
         self._closed = False
-        self._handed: SimpleQueue[tuple[object, Task] | None] = SimpleQueue()  # None ends a thread
+        self._handed: SimpleQueue[tuple[object, ThreadTask] | None] = SimpleQueue()  # None ends a thread
 
     def __enter__(self) -> Self:
         return self
@@ -108,7 +108,7 @@ class FairThreads:
         running, spare = self._running.total(), 0 if who in self._running else self._spare
         return running < self._workers + spare and (running < len(self._threads) or self._grow())
 
-    def _start(self, who: object, task: Task) -> None:
+    def _start(self, who: object, task: ThreadTask) -> None:
         self._running[who] += 1
         self._handed.put((who, task))
 

@@ -131,7 +131,7 @@ class QuestionSettings(Section):
     styles: dict[StyleName, StyleSettings] = Field({})
 
 
-Prompts = Literal["text", "digest", "off"]
+LoggedPrompts = Literal["text", "digest", "off"]
 
 
 class DecisionSettings(Section):
@@ -173,7 +173,7 @@ class DecisionSettings(Section):
         description="A SQLite file of this process alone, `sqlite:///PATH` (four slashes before an absolute "
         "path). Not set: nothing is logged.",
     )
-    prompts: Prompts = Field(
+    prompts: LoggedPrompts = Field(
         "text", description="Of prompts: the `text`, the SHA-256 of it (`digest`), or nothing (`off`)."
     )
     keep_days: int = Field(90, ge=1, le=36_500, description="Days until a row is deleted.")

@@ -57,7 +57,7 @@ def wrong(setting: str, detail: str) -> ValidationError:
     return ValidationError.from_exception_data("models", [{"type": error, "loc": (setting,), "input": None}])
 
 
-Table = Annotated[SerializeAsAny[ModelSettings], BeforeValidator(by_family)]
+ModelTable = Annotated[SerializeAsAny[ModelSettings], BeforeValidator(by_family)]
 
 
 def not_zero(number: float) -> float:
@@ -145,7 +145,7 @@ class Settings(Section):
     server: Server = Server()
     runtime: RuntimeSettings = RuntimeSettings()
     images: Images = Images()
-    models: dict[str, Table]
+    models: dict[str, ModelTable]
     metrics: dict[str, dict[str, str]] = Field({})
     composites: dict[str, dict[str, PartSettings]] = Field({})
     policies: dict[PolicyName, PolicySettings] = Field({})

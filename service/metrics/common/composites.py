@@ -17,7 +17,7 @@ from service.metrics.common.model_calls import ModelCalls
 from service.metrics.common.registry import Assignment
 from service.serving.context import WORST_FIRST
 
-Parts = Mapping[str, "CompositePart"]
+PartsByMetric = Mapping[str, "CompositePart"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Composite(Metric):
         lacks: the reason for each part that is not ready.
     """
 
-    parts: Parts = field(kw_only=True)
+    parts: PartsByMetric = field(kw_only=True)
     lacks: tuple[str, ...] = field(kw_only=True)
 
     @property
@@ -168,7 +168,7 @@ def lack(place: str, part: CompositePart, assigned: Assignment) -> str:
     )
 
 
-def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
+def composite(name: str, parts: PartsByMetric, lacks: tuple[str, ...]) -> Composite:
     """Return the metric that adds up *parts*."""
     metrics = [part.metric for part in parts.values()]
     roles = dict.fromkeys(role for metric in metrics for role in metric.roles)
@@ -200,7 +200,7 @@ def composite(name: str, parts: Parts, lacks: tuple[str, ...]) -> Composite:
     )
 
 
-def total(parts: Parts, results: Mapping[str, Score | ScoregateError]) -> Score:
+def total(parts: PartsByMetric, results: Mapping[str, Score | ScoregateError]) -> Score:
     """Add up the parts' scores.  Raises the error of the first part that failed, which names the part."""
     details: dict[str, PartDetails] = {}
     statuses, notes, errors = set(), [], []

@@ -83,7 +83,7 @@ class TogetherOptions(MetricOptions):
     together: ClassVar[bool] = True
 
 
-Options = TypeVar("Options", bound=MetricOptions)
+M = TypeVar("M", bound=MetricOptions)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
-class TrainerFormat(Generic[Options]):
+class TrainerFormat(Generic[M]):
     """
     The wire format of a trainers' reward server for a metric.
 
@@ -150,7 +150,7 @@ class TrainerFormat(Generic[Options]):
     """
 
     key: str
-    options_of: Callable[[Any, Options], Options]
+    options_of: Callable[[Any, M], M]
     answer: Callable[[Sequence[Score]], dict[str, Any]]
 
 

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, get_args
 
 from models.core.outcomes import Box
 from service.metrics.objects.detections import DetectedObject, Objects
-from service.metrics.objects.tasks import Colour, Include, Relation, Task
+from service.metrics.objects.tasks import Colour, Include, SpatialRelation, Task
 
 PositionRule = Literal["released", "paper"]
 
@@ -21,7 +21,7 @@ MIN_OFFSET_PIXELS = 1e-3  # pixels beyond the margin; less is no offset
 MIN_DIRECTION_SHARE = 0.5  # least share of the distance in one direction
 
 
-def relations(a: Box, b: Box, rule: PositionRule, margin: float = POSITION_MARGIN) -> list[Relation]:
+def relations(a: Box, b: Box, rule: PositionRule, margin: float = POSITION_MARGIN) -> list[SpatialRelation]:
     """
     Return the relations of *a* to *b*: none, one or several.
 
@@ -38,7 +38,7 @@ def relations(a: Box, b: Box, rule: PositionRule, margin: float = POSITION_MARGI
         beyond = [offset / distance for offset in beyond]
     least = MIN_DIRECTION_SHARE if rule == "released" else 0.0
     x, y = beyond
-    holds: dict[Relation, bool] = {
+    holds: dict[SpatialRelation, bool] = {
         "left of": x < -least,
         "right of": x > least,
         "above": y < -least,
@@ -63,14 +63,14 @@ def length(box: Box, axis: int) -> float:
     return abs(box[axis + 2] - box[axis])
 
 
-class Verdict(NamedTuple):
+class TaskCheck(NamedTuple):
     """The result of all checks, and a line for each clause that fails."""
 
     correct: bool
     reason: str
 
 
-def verdict(task: Task, objects: Objects, rule: PositionRule, margin: float = POSITION_MARGIN) -> Verdict:
+def verdict(task: Task, objects: Objects, rule: PositionRule, margin: float = POSITION_MARGIN) -> TaskCheck:
     """
     Check that every clause holds.
 
@@ -88,7 +88,7 @@ def verdict(task: Task, objects: Objects, rule: PositionRule, margin: float = PO
         count = len(objects.get(unwanted.name, ()))
         if count >= unwanted.count:
             reasons.append(f"expected {unwanted.name}<{unwanted.count}, found {count}")
-    return Verdict(not reasons, "\n".join(reasons))
+    return TaskCheck(not reasons, "\n".join(reasons))
 
 
 def surest(clause: Include, objects: Objects) -> Sequence[DetectedObject]:

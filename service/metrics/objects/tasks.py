@@ -17,7 +17,7 @@ from service.metrics.common.contract import MetricOptions, Score, TrainerFormat
 
 Tag = Literal["single_object", "two_object", "counting", "colors", "position", "color_attr"]
 Colour = Literal["red", "orange", "yellow", "green", "blue", "purple", "pink", "brown", "black", "white"]
-Relation = Literal["left of", "right of", "above", "below"]
+SpatialRelation = Literal["left of", "right of", "above", "below"]
 
 MAX_CLAUSES = 16
 MAX_COUNT = 100
@@ -25,7 +25,7 @@ MAX_COUNT = 100
 ClassName = Annotated[
     str, Field(min_length=1, max_length=64), AfterValidator(clean), schema_keywords(pattern=CLEAN_PATTERN)
 ]
-Count = Annotated[int, Field(ge=1, le=MAX_COUNT), WHOLE]
+ObjectCount = Annotated[int, Field(ge=1, le=MAX_COUNT), WHOLE]
 Index = Annotated[int, Field(ge=0, lt=MAX_CLAUSES), WHOLE]
 
 
@@ -38,7 +38,7 @@ class Clause(Strict):
     """A number of objects of a class."""
 
     name: ClassName = Field(alias="class")
-    count: Count
+    count: ObjectCount
 
 
 class Include(Clause):
@@ -52,7 +52,7 @@ class Include(Clause):
     """
 
     color: Colour | None = None
-    position: Annotated[tuple[Relation, Index], BeforeValidator(as_tuple)] | None = None
+    position: Annotated[tuple[SpatialRelation, Index], BeforeValidator(as_tuple)] | None = None
 
 
 class Exclude(Clause):
@@ -166,7 +166,7 @@ TEMPLATES: dict[Tag, re.Pattern[str]] = {
     "two_object": re.compile(f"{A} and {B}"),
     "counting": re.compile(f"{group('number', NUMBERS)} {group('many', PLURALS)}"),
     "colors": re.compile(COLOURED_A),
-    "position": re.compile(f"{A} {group('relation', get_args(Relation))} {B}"),
+    "position": re.compile(f"{A} {group('relation', get_args(SpatialRelation))} {B}"),
     "color_attr": re.compile(f"{COLOURED_A} and {COLOURED_B}"),
 }
 
@@ -215,10 +215,10 @@ def clauses_of(tag: Tag, said: Mapping[str, str]) -> dict[str, Any]:
 METADATA_FIELDS = ("tag", "include", "exclude", "prompt")  # other fields of a line are ignored
 NOT_OF_THE_TASK = -10.0  # trainers leave it out
 
-Options = TypeVar("Options", bound=MetricOptions)
+M = TypeVar("M", bound=MetricOptions)
 
 
-def options_of(line: Any, options: Options) -> Options:
+def options_of(line: Any, options: M) -> M:
     """Return *options* with the values of a *line* of metadata.  Raises `Invalid`."""
     if not isinstance(line, Mapping):
         raise Invalid("must be a dict of GenEval's metadata")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from service.core.errors import AnswerRefused, Misread
-from service.metrics.rubrics.form import HEADING, AnswerForm, Written, form_of
+from service.metrics.rubrics.form import HEADING, AnswerForm, FormName, form_of
 from service.metrics.rubrics.output import Output
 
 MAX_SHOWN_CHARACTERS = 80  # characters of an answer in an error
@@ -23,13 +23,13 @@ DECIMAL = re.compile(
 )  # models write all digits of a float
 PLACE = re.compile(r"\(([0-9]{1,2})\)\s*")
 
-Answer = int | float | str
-Of = Callable[[Any, str, Output], Answer]
+OutputValue = int | float | str
+Of = Callable[[Any, str, Output], OutputValue]
 
 
 def parsed(
-    text: str, form: Written | AnswerForm, outputs: Mapping[str, Output], letters: bool = False
-) -> dict[str, Answer]:
+    text: str, form: FormName | AnswerForm, outputs: Mapping[str, Output], letters: bool = False
+) -> dict[str, OutputValue]:
     """
     Return the answer to each output by name, which is possible for it.
 
@@ -92,7 +92,7 @@ def once(text: str, mark: str) -> int:
 
 def by_title(
     found: Mapping[str, Any], titles: Mapping[str, str], outputs: Mapping[str, Output], of: Of
-) -> dict[str, Answer]:
+) -> dict[str, OutputValue]:
     """Return the answers by the names of their outputs, each checked by *of*."""
     for title in found:
         if title not in titles:
@@ -211,7 +211,7 @@ def read_lines(lines: Sequence[str], form: AnswerForm, titles: Mapping[str, str]
         yield LineRead(line, title, answer)
 
 
-def value_in(text: str, form: AnswerForm, title: str, output: Output) -> Answer:
+def value_in(text: str, form: AnswerForm, title: str, output: Output) -> OutputValue:
     """Return the answer that a text is, or its last line."""
     if not form.final_lines:
         return of_text(text.strip(), title, output)
@@ -230,7 +230,7 @@ def possible(answer: str, output: Output) -> bool:
     return True
 
 
-def of_json(answer: Any, title: str, output: Output) -> Answer:
+def of_json(answer: Any, title: str, output: Output) -> OutputValue:
     """Return an answer of JSON, if it is possible."""
     if output.form in ("grade", "number"):
         if isinstance(answer, bool) or not isinstance(answer, int | float):
@@ -241,7 +241,7 @@ def of_json(answer: Any, title: str, output: Output) -> Answer:
     return of_text(answer, title, output)
 
 
-def of_text(answer: str, title: str, output: Output) -> Answer:
+def of_text(answer: str, title: str, output: Output) -> OutputValue:
     """Return an answer of a text, if it is possible."""
     match output.form:
         case "grade" | "number":
@@ -257,7 +257,7 @@ def of_text(answer: str, title: str, output: Output) -> Answer:
     return label
 
 
-def of_symbol(answer: str, output: Output, letters: bool) -> Answer:
+def of_symbol(answer: str, output: Output, letters: bool) -> OutputValue:
     """Return the answer that a symbol stands for."""
     symbols = output.symbols(letters)
     symbol = answer.capitalize() if output.form == "yes_no" else answer
@@ -268,7 +268,7 @@ def of_symbol(answer: str, output: Output, letters: bool) -> Answer:
     return int(meant) if output.form == "grade" else meant
 
 
-def number_of(answer: int | float, title: str, output: Output) -> Answer:
+def number_of(answer: int | float, title: str, output: Output) -> OutputValue:
     """Return a number within the bounds of its output, a grade as an integer."""
     low, high = output.bounds
     if not max(low, -MAX_NUMBER) <= answer <= min(high, MAX_NUMBER):

@@ -50,10 +50,10 @@ def no_file(value: Any) -> Any:
     return value
 
 
-Text = Annotated[str, StringConstraints(max_length=MAX_CHARACTERS), AfterValidator(filled)]
+ChecklistText = Annotated[str, StringConstraints(max_length=MAX_CHARACTERS), AfterValidator(filled)]
 Weight = Annotated[float, Field(ge=-MAX_WEIGHT, le=MAX_WEIGHT, allow_inf_nan=False)]
-Number = Annotated[int, Field(ge=1, le=MAX_QUESTIONS), WHOLE]
-Gate = Annotated[list[Number], Field(min_length=2, max_length=MAX_QUESTIONS)]
+QuestionNumber = Annotated[int, Field(ge=1, le=MAX_QUESTIONS), WHOLE]
+GatedQuestions = Annotated[list[QuestionNumber], Field(min_length=2, max_length=MAX_QUESTIONS)]
 
 
 class Checklist(Strict):
@@ -73,14 +73,16 @@ class Checklist(Strict):
         prompt_slot: the text in a question that stands for the prompt.
     """
 
-    questions: Annotated[list[Text], Field(min_length=1, max_length=MAX_QUESTIONS), BeforeValidator(no_file)]
+    questions: Annotated[
+        list[ChecklistText], Field(min_length=1, max_length=MAX_QUESTIONS), BeforeValidator(no_file)
+    ]
     weights: Annotated[
         list[Weight], Field(min_length=1, max_length=MAX_QUESTIONS + 1), BeforeValidator(no_file)
     ]
     intercept: Weight = 0.0
     score: Literal["sum", "mean"] = "sum"
     alignment: bool = False
-    gates: Annotated[list[Gate], Field(max_length=MAX_QUESTIONS)] = Field([])
+    gates: Annotated[list[GatedQuestions], Field(max_length=MAX_QUESTIONS)] = Field([])
     template: Template = YES_NO_QUESTION
     prompt_slot: Annotated[str, StringConstraints(min_length=1, max_length=64)] = PROMPT
 

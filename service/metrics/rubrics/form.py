@@ -12,9 +12,11 @@ from service.metrics.rubrics.output import Label, Output
 MAX_OUTPUTS = 16  # outputs of all calls
 HEADING = ": "  # in a title, between the heading above some lines and the name of one of them
 
-Written = Literal["json", "lines", "value", "token"]
-Line = Annotated[str, StringConstraints(max_length=64), AfterValidator(filled), AfterValidator(of_one_line)]
-Names = Annotated[list[str], Field(min_length=1, max_length=MAX_OUTPUTS)]
+FormName = Literal["json", "lines", "value", "token"]
+FormText = Annotated[
+    str, StringConstraints(max_length=64), AfterValidator(filled), AfterValidator(of_one_line)
+]
+OutputNames = Annotated[list[str], Field(min_length=1, max_length=MAX_OUTPUTS)]
 OF_LINES = ("lines", "value")  # forms that can be the end of a longer text
 TITLES_OF_LINES = ("numbered", "line_ends")  # fields that only lines have
 
@@ -34,13 +36,13 @@ class AnswerForm(Strict):
         lists: by title, the outputs whose numbers are one list of the JSON object, in order.
     """
 
-    form: Written = "json"
-    after: Line | None = None
+    form: FormName = "json"
+    after: FormText | None = None
     tag: Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")] | None = None
     final_lines: bool = False
     numbered: bool = False
     line_ends: Annotated[str, StringConstraints(pattern=r"^[.,;]{1,3}$")] | None = None
-    lists: Annotated[dict[Label, Names], few(MAX_OUTPUTS)] = Field({})
+    lists: Annotated[dict[Label, OutputNames], few(MAX_OUTPUTS)] = Field({})
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -158,6 +160,6 @@ def array(forms: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def form_of(answer: Written | AnswerForm) -> AnswerForm:
+def form_of(answer: FormName | AnswerForm) -> AnswerForm:
     """Return the form of an answer that is given by its name or as a table."""
     return AnswerForm(form=answer) if isinstance(answer, str) else answer

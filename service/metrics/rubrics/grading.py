@@ -12,7 +12,7 @@ from service.core.errors import AnswerRefused, Invalid, MissingImage, Unanswered
 from service.core.fields import SLOT
 from service.metrics.common.contract import Item
 from service.metrics.common.model_calls import ModelCalls
-from service.metrics.rubrics.answer import Answer, parsed
+from service.metrics.rubrics.answer import OutputValue, parsed
 from service.metrics.rubrics.output import Output
 from service.metrics.rubrics.rubric import BESIDE, DATA, FRAMES, RIVAL, SLOTS, Rubric, RubricCall, Shown
 
@@ -37,7 +37,7 @@ class Rating:
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
+class JudgePrompt:
     """
     What a model reads in one call, before the description of the answer.
 
@@ -137,7 +137,7 @@ def texts_of(prompt: str, rating: Rating, numbers: Mapping[Shown, str]) -> dict[
 
 
 @dataclass(frozen=True, slots=True)
-class Labels:
+class SymbolProbabilities:
     """
     The probabilities of the symbols of one output.
 
@@ -187,8 +187,8 @@ class Grades:
 
     texts: Sequence[str]
     written: Sequence[Sequence[str]]
-    answers: Sequence[Mapping[str, Answer]]
-    labels: Mapping[str, Labels]
+    answers: Sequence[Mapping[str, OutputValue]]
+    labels: Mapping[str, SymbolProbabilities]
     outcomes: Sequence[Choices]
 
 
@@ -202,7 +202,7 @@ async def grades_of(item: Item, models: ModelCalls, rating: Rating) -> Grades:
         Unanswered: no label of an output has any probability.
     """
     rubric = rating.rubric
-    prompts = [Prompt.of(call, item, rating) for call in rubric.calls]
+    prompts = [JudgePrompt.of(call, item, rating) for call in rubric.calls]
     samples = range(0 if rubric.read == "expected" else rubric.samples)
     written = [prompt.written(rating, sample) for sample in samples for prompt in prompts]
     labelled = {
@@ -215,7 +215,9 @@ async def grades_of(item: Item, models: ModelCalls, rating: Rating) -> Grades:
     answers = await answers_in(texts, written, models, rating)
     choices = outcomes[len(written) :]
     labels = {
-        name: Labels.of(rubric.numbers[name], rubric.numbers[name].symbols(rating.letters), outcome)
+        name: SymbolProbabilities.of(
+            rubric.numbers[name], rubric.numbers[name].symbols(rating.letters), outcome
+        )
         for name, outcome in zip(labelled, choices, strict=True)
     }
     count = len(prompts)
@@ -229,7 +231,7 @@ async def grades_of(item: Item, models: ModelCalls, rating: Rating) -> Grades:
 
 async def answers_in(
     texts: list[str], calls: Sequence[AnswerCall], models: ModelCalls, rating: Rating
-) -> list[dict[str, Answer]]:
+) -> list[dict[str, OutputValue]]:
     """
     Return the answers of each text; *texts* gets those of repeated calls.
 
@@ -238,7 +240,7 @@ async def answers_in(
     """
     parts = rating.rubric.calls
 
-    def read(place: int) -> dict[str, Answer] | AnswerRefused:
+    def read(place: int) -> dict[str, OutputValue] | AnswerRefused:
         call = parts[place % len(parts)]
         try:
             return parsed(texts[place], call.form, call.outputs, rating.letters)

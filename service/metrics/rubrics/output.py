@@ -15,7 +15,7 @@ YES_NO = {"yes": 1.0, "no": 0.0}
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Label = Annotated[str, StringConstraints(max_length=64), AfterValidator(filled), AfterValidator(of_one_line)]
-Kind = Literal["grade", "labels", "yes_no", "number", "text"]
+OutputKind = Literal["grade", "labels", "yes_no", "number", "text"]
 
 
 class Output(Strict):
@@ -61,7 +61,7 @@ class Output(Strict):
         return self
 
     @property
-    def form(self) -> Kind:
+    def form(self) -> OutputKind:
         """The kind of its answers."""
         if self.kind:
             return self.kind

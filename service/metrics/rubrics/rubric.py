@@ -20,7 +20,7 @@ from service.core.fields import WHOLE, Prompt, Strict, branch, few, filled, firs
 from service.core.settings.tree import toml_files
 from service.core.text_files import text_of
 from service.metrics.common.contract import REFERENCES, SOURCE, Beside
-from service.metrics.rubrics.form import MAX_OUTPUTS, AnswerForm, Written, form_of
+from service.metrics.rubrics.form import MAX_OUTPUTS, AnswerForm, FormName, form_of
 from service.metrics.rubrics.output import Output
 from service.metrics.rubrics.prompt_files import (
     MAX_BYTES,
@@ -61,7 +61,7 @@ def named(outputs: Mapping[str, Any]) -> Mapping[str, Any]:
     return outputs
 
 
-Instructions = Annotated[
+CallInstructions = Annotated[
     str,
     StringConstraints(max_length=MAX_INSTRUCTIONS),
     AfterValidator(filled),
@@ -80,8 +80,8 @@ def form_given(answer: Any) -> str:
     return "<form>" if isinstance(answer, str) else "<form table>"
 
 
-Answered = Annotated[
-    Annotated[Written, branch("<form>")] | Annotated[AnswerForm, branch("<form table>")],
+NamedOrTableForm = Annotated[
+    Annotated[FormName, branch("<form>")] | Annotated[AnswerForm, branch("<form table>")],
     Discriminator(form_given),
 ]
 
@@ -103,10 +103,10 @@ class RubricCall(Strict):
         outputs: what the model answers, by name.
     """
 
-    instructions: Instructions
+    instructions: CallInstructions
     images: list[Shown] = Field(["candidate"], min_length=1, max_length=len(get_args(Shown)))
     captions: Annotated[dict[Shown, Prompt], few(len(get_args(Shown)))] = Field({})
-    answer: Answered = "json"
+    answer: NamedOrTableForm = "json"
     closing: Annotated[str, StringConstraints(max_length=MAX_INSTRUCTIONS)] | None = None
     max_tokens: Annotated[int, Field(ge=1, le=8192), WHOLE] = 1024
     outputs: Outputs

@@ -23,7 +23,7 @@ from service.metrics.common.contract import MetricOptions
 NONE_ABSENT: Mapping[str, str] = MappingProxyType({})
 
 
-class Table(Protocol):
+class RubricTable(Protocol):
     """The content of a file of the operator, or of a request."""
 
     @property
@@ -112,7 +112,7 @@ class Served:
     """Tables by name, equal to others with the same names and digests in the same order."""
 
     digests: tuple[tuple[str, str], ...]
-    tables: Mapping[str, Table] = field(compare=False)
+    tables: Mapping[str, RubricTable] = field(compare=False)
 
 
 T = TypeVar("T", bound=TableOptions)
@@ -120,7 +120,7 @@ T = TypeVar("T", bound=TableOptions)
 
 def with_tables(
     options: type[T],
-    tables: Mapping[str, Table],
+    tables: Mapping[str, RubricTable],
     default: str,
     *,
     inline: bool,

@@ -5,7 +5,7 @@ from typing import Any
 from models.core.calls import GenerateCall
 from models.families.question_llm import user_message
 from service.questions.sets import Question
-from service.questions.style import AnswerParser, Ask, Style, Texts, Written
+from service.questions.style import AnswerParser, Ask, Style, Texts, WrittenQuestions
 from service.questions.styles.reading import (
     NUMBER,
     NUMBERS,
@@ -40,14 +40,14 @@ def parse(answer: str) -> tuple[Question, ...]:
 class InThreeCalls(Style):
     """As in the paper: tuples first, then a question and the parents of each tuple."""
 
-    async def write(self, ask: Ask, prompt: str) -> Written:
+    async def write(self, ask: Ask, prompt: str) -> WrittenQuestions:
         """Return the questions about *prompt*.  Raises the errors of *ask* and the parsers."""
         tuples = {
             number(entry["id"]): text(entry["tuple"])
             for entry in entries(await ask(self._call("tuples", prompt)), "tuples")
         }
         if not tuples:
-            return Written()
+            return WrittenQuestions()
         listed = "; ".join(f"{id} {content}" for id, content in tuples.items())
         written = await ask(self._call("questions", prompt, listed))
         asked = {number(entry["id"]): text(entry["text"]) for entry in entries(written, "questions")}
@@ -56,7 +56,7 @@ class InThreeCalls(Style):
             number(entry["id"]): tuple(map(number, entry["depends_on"]))
             for entry in entries(related, "dependencies")
         }
-        return Written(
+        return WrittenQuestions(
             tuple(
                 Question(id, asked[id], content.partition(" (")[0], parents[id])
                 for id, content in tuples.items()
@@ -98,17 +98,17 @@ class DsgLines(CompletionStyle):
     The lines of tuples are sent back unchanged.
     """
 
-    async def write(self, ask: Ask, prompt: str) -> Written:
+    async def write(self, ask: Ask, prompt: str) -> WrittenQuestions:
         """Return the questions about *prompt*.  Raises the errors of *ask*, and `ValueError`."""
         listed = before(await ask(self.step(TUPLES, prompt)), "input:")
         if not listed:
-            return Written()
+            return WrittenQuestions()
         tuples = numbered(listed)
         asked, related = [
             numbered(before(await ask(self.step(name, prompt, listed)), "input:"), [*tuples])
             for name in (QUESTIONS, DEPENDENCIES)
         ]
-        return Written(
+        return WrittenQuestions(
             tuple(
                 Question(id, asked[id], content.partition("(")[0].strip(), parents_of(related[id]))
                 for id, content in tuples.items()

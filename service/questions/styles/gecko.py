@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from models.core.calls import GenerateCall
 from models.families.question_llm import user_message
 from service.questions.sets import Question
-from service.questions.style import AnswerParser, Ask, Style, Texts, Written
+from service.questions.style import AnswerParser, Ask, Style, Texts, WrittenQuestions
 from service.questions.styles.reading import (
     BOOLEAN,
     NUMBER,
@@ -49,7 +49,7 @@ class Gecko(Style):
 
     asking: str = instructions("gecko_questions")
 
-    async def write(self, ask: Ask, prompt: str) -> Written:
+    async def write(self, ask: Ask, prompt: str) -> WrittenQuestions:
         """
         Return the questions about *prompt*, each with its keyword's id, and the keywords without one.
 
@@ -58,13 +58,13 @@ class Gecko(Style):
         """
         keywords = groundable(await ask(self.call(prompt)))
         if not keywords:
-            return Written()
+            return WrittenQuestions()
         questions = self.parse(await ask(self._questions(prompt, keywords)))
         asked = {question.id for question in questions}
         if unknown := asked - keywords.keys():
             raise ValueError(f"question {min(unknown)} is about no keyword")
         about = [(question, keywords[question.id]) for question in questions]
-        return Written(
+        return WrittenQuestions(
             tuple(replace(question, kind=word.kind, phrase=word.text) for question, word in about),
             tuple(word.text for id, word in keywords.items() if id not in asked),
         )
@@ -133,11 +133,11 @@ class GeckoLines(CompletionStyle):
     Each word of the prompt gets its type and a groundability from 0 to 1.
     """
 
-    async def write(self, ask: Ask, prompt: str) -> Written:
+    async def write(self, ask: Ask, prompt: str) -> WrittenQuestions:
         """Return the questions, each with its keyword, and the keywords without one.  Raises `ValueError`."""
         labelled, keywords = grounded(before(await ask(self.step(KEYWORDS, prompt)), "\nDescription:"))
         if not keywords:
-            return Written()
+            return WrittenQuestions()
         text = before(await ask(self.step(QUESTIONS, prompt, labelled)), "\nDescription:")
         questions, asked = [], set()
         for about, question in blocks(text):
@@ -146,7 +146,9 @@ class GeckoLines(CompletionStyle):
                 raise ValueError("a question is about no keyword")
             asked.add(id)
             questions.append(replace(question, kind=keywords[id].kind, phrase=keywords[id].text))
-        return Written(tuple(questions), tuple(word.text for id, word in keywords.items() if id not in asked))
+        return WrittenQuestions(
+            tuple(questions), tuple(word.text for id, word in keywords.items() if id not in asked)
+        )
 
 
 def grounded(text: str) -> tuple[str, dict[int, Keyword]]:

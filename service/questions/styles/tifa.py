@@ -9,7 +9,7 @@ import orjson
 from models.core.calls import GenerateCall
 from models.families.question_llm import user_message
 from service.questions.sets import Question, check
-from service.questions.style import AnswerParser, Ask, Style, Texts, Written
+from service.questions.style import AnswerParser, Ask, Style, Texts, WrittenQuestions
 from service.questions.styles.reading import (
     STRING,
     STRINGS,
@@ -77,17 +77,19 @@ class Verified(Style):
     question.  One with another or unknown answer is dropped.
     """
 
-    async def write(self, ask: Ask, prompt: str) -> Written:
+    async def write(self, ask: Ask, prompt: str) -> WrittenQuestions:
         """Return the confirmed questions.  Raises the errors of *ask* and the parsers."""
         questions, _ = await super().write(ask, prompt)
         check(questions)
         if not questions:
-            return Written()
+            return WrittenQuestions()
         given = answers(await ask(self._verification(prompt, listed(questions))))
         if len(given) != len(questions):
             raise ValueError(f"{len(given)} answers to {len(questions)} questions")
         pairs = zip(questions, given, strict=True)
-        return Written(tuple(question for question, answer in pairs if same(question.expected, answer)))
+        return WrittenQuestions(
+            tuple(question for question, answer in pairs if same(question.expected, answer))
+        )
 
     def _verification(self, prompt: str, questions: str) -> GenerateCall:
         user = user_message(f"{self.name} answers", prompt) + f"\nquestions: {questions}"

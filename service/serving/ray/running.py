@@ -8,11 +8,11 @@ in this module, which is not copied (ADR 0017).
 from collections.abc import Callable, Sequence
 from threading import Lock
 
-Listener = Callable[[Sequence[str]], None]
+ReplicaListener = Callable[[Sequence[str]], None]
 
 _lock = Lock()
 _ids: dict[str, tuple[str, ...]] = {}
-_listeners: dict[str, set[Listener]] = {}
+_listeners: dict[str, set[ReplicaListener]] = {}
 
 
 def publish(deployment: str, ids: Sequence[str]) -> None:
@@ -24,7 +24,7 @@ def publish(deployment: str, ids: Sequence[str]) -> None:
         listener(ids)
 
 
-def listen(deployment: str, listener: Listener) -> Callable[[], None]:
+def listen(deployment: str, listener: ReplicaListener) -> Callable[[], None]:
     """Call *listener* now and after each change, on any thread.  Returns a function that ends this."""
     with _lock:
         _listeners.setdefault(deployment, set()).add(listener)

@@ -45,7 +45,7 @@ from service.core.errors import AnswerRefused, Invalid, ScoregateError
 from service.core.fields import MAX_PROMPT, SLOT, Whole
 from service.images.loader import ImageRef
 from service.metrics.common.contract import Score
-from service.metrics.rubrics.answer import Answer, parsed
+from service.metrics.rubrics.answer import OutputValue, parsed
 from service.metrics.rubrics.output import Output
 from service.metrics.rubrics.schema import outputs_of
 from service.serving.admission import Demand
@@ -273,7 +273,7 @@ def prompt(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Instructions:
+class SchemaInstructions:
     """Instructions whose answer follows a JSON schema of the client: *outputs* are its properties."""
 
     text: str
@@ -314,7 +314,7 @@ async def completions(request: Request) -> Response:
     takes_rubrics = service_of(request).settings.takes_rubrics
     wire, image, task = await read_as(request, ChatRequest, partial(judged, takes_rubrics=takes_rubrics))
     logprobs = None
-    if isinstance(task, Instructions):
+    if isinstance(task, SchemaInstructions):
         written, model = await written_by(request, wire, image, task)
         content = json.dumps(written)
     elif isinstance(task, FacetRubric):
@@ -331,7 +331,7 @@ async def completions(request: Request) -> Response:
 
 def judged(
     wire: ChatRequest, *, takes_rubrics: bool
-) -> tuple[ChatRequest, ImageSource, Instructions | FacetRubric | TypedQuestion | str]:
+) -> tuple[ChatRequest, ImageSource, SchemaInstructions | FacetRubric | TypedQuestion | str]:
     """
     Return a request with its picture, and the instructions, the rubric, the question or the prompt.
 
@@ -341,7 +341,7 @@ def judged(
     if wire.has_schema:
         if not takes_rubrics:
             raise Invalid("/response_format: schemas of requests are off in the settings of this service")
-        return wire, image, Instructions.of(wire, said)
+        return wire, image, SchemaInstructions.of(wire, said)
     if found := rubric(said):
         return wire, image, found
     if wire.logprobs:
@@ -363,8 +363,8 @@ def vqa_of(request: Request, wire: ChatRequest) -> str | None:
 
 
 async def written_by(
-    request: Request, wire: ChatRequest, image: ImageSource, task: Instructions
-) -> tuple[dict[str, Answer], str]:
+    request: Request, wire: ChatRequest, image: ImageSource, task: SchemaInstructions
+) -> tuple[dict[str, OutputValue], str]:
     """Return what a VQA model writes, by property, and its label.  Raises `AnswerRefused`."""
     service = service_of(request)
     timeout_s = service.settings.dialects.timeouts_s.chat_judge

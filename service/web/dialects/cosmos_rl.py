@@ -41,10 +41,10 @@ from service.core.fields import Name, few
 from service.images.arrays import frames_of
 from service.images.frames import VIDEO_FRAMES
 from service.serving.context import Context
-from service.serving.outbox import Parts
+from service.serving.outbox import ResultParts
 from service.web.dialects.registry import Dialect
 from service.web.dialects.scoring import DialectScoring, Outcomes, Wanted, values_of
-from service.web.dialects.wire import Loose, Prompts, dialects_of, failed, form_of
+from service.web.dialects.wire import Loose, PromptList, dialects_of, failed, form_of
 from service.web.endpoints import json_response, service_of
 from service.web.keys import ANYONE
 from service.web.problems import errors_in
@@ -65,7 +65,7 @@ class CosmosTask(Loose):
         media_type: `image` or `video`: what follows the line; `latent` is rejected.
     """
 
-    prompts: Prompts
+    prompts: PromptList
     reward_fn: Annotated[dict[Name, float], Field(min_length=1, max_length=64), few(64)]
     media_type: str = "latent"
 
@@ -104,7 +104,7 @@ def unscored(error: ScoregateError) -> dict[str, Any]:
 
 async def results(
     dialects: DialectScoring, task: CosmosTask | Invalid, media: memoryview, context: Context
-) -> Parts:
+) -> ResultParts:
     """Score what was enqueued, and return the answer for each reward with a positive weight."""
     try:
         if isinstance(task, Invalid):

@@ -28,10 +28,10 @@ from service.core.errors import Invalid, NotReady, ScoregateError
 from service.core.settings.dialects import MAX_IMAGES
 from service.web.dialects.registry import Dialect
 from service.web.dialects.scoring import Wanted, answer_to, is_temporary, values_of
-from service.web.dialects.wire import Loose, Prompts, dialects_of, read_body
+from service.web.dialects.wire import Loose, PromptList, dialects_of, read_body
 from service.web.endpoints import json_response, service_of
 from service.web.problems import errors_in
-from service.web.wire.requests import Text
+from service.web.wire.requests import Base64Text
 
 router = APIRouter(include_in_schema=False)
 dialect = Dialect("flow_factory", router, clients="Flow-Factory")
@@ -47,13 +47,13 @@ class ComputeRequest(Loose):
         video, condition_images, condition_videos: rejected.
     """
 
-    prompt: Prompts
-    image: Annotated[list[Text], Field(max_length=MAX_IMAGES, fail_fast=True)] | None = None
+    prompt: PromptList
+    image: Annotated[list[Base64Text], Field(max_length=MAX_IMAGES, fail_fast=True)] | None = None
     video: Any = None
     condition_images: Any = None
     condition_videos: Any = None
 
-    def image_sources(self) -> Sequence[Text]:
+    def image_sources(self) -> Sequence[Base64Text]:
         """Return the pictures.  Raises `Invalid` if any is missing, or for other inputs."""
         for field in ("video", "condition_images", "condition_videos"):
             if getattr(self, field):

@@ -33,7 +33,7 @@ from service.web.dialects.wire import IMAGE_LIST, Loose, dialects_of, failed, re
 from service.web.endpoints import charge_of, json_response, service_of
 from service.web.problems import errors_in
 from service.web.routes.health import health
-from service.web.wire.requests import Text
+from service.web.wire.requests import Base64Text
 
 router = APIRouter(prefix="/unirl", include_in_schema=False)
 dialect = Dialect("unirl", router, clients="UniRL")
@@ -59,7 +59,7 @@ class Turn(Loose):
     """
 
     text: str = ""
-    image_b64: Text | None = None
+    image_b64: Base64Text | None = None
     video_b64: Any = None
     video_path: Any = None
 

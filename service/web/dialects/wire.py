@@ -36,7 +36,7 @@ class Loose(BaseModel):
 
 # Limit of lists with an entry for each picture; entries beyond it are not validated.
 IMAGE_LIST = Field(min_length=1, max_length=MAX_IMAGES, fail_fast=True)
-Prompts = Annotated[list[Prompt], IMAGE_LIST]
+PromptList = Annotated[list[Prompt], IMAGE_LIST]
 Anything = Annotated[Any, Field(default=None)]
 
 

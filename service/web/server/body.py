@@ -27,7 +27,7 @@ from service.core.settings.sections import Server
 from service.metrics.common.contract import MAX_IMAGES
 from service.web.problems import invalid
 from service.web.server.multipart import Form, content_of
-from service.web.wire.translate import Parts
+from service.web.wire.translate import FormParts
 
 B = TypeVar("B", bound=BaseModel)
 T = TypeVar("T")
@@ -220,14 +220,14 @@ class Body:
         return refusal or RequestTimeout(f"the body came too slowly: {pace}")
 
 
-def read_body(request: Request, wire: type[B], limits: Server) -> Awaitable[tuple[B, Parts]]:
+def read_body(request: Request, wire: type[B], limits: Server) -> Awaitable[tuple[B, FormParts]]:
     """Read and check the body, and return it with its file parts.  Raises as `read_as`."""
     return read_as(request, wire, limits, None)
 
 
 async def read_as(
     request: Request, wire: type[B], limits: Server, convert: Callable[[B], T] | None
-) -> tuple[T, Parts]:
+) -> tuple[T, FormParts]:
     """
     Read and check the body, and return what *convert* makes of it, with its file parts.
 

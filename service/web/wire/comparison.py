@@ -16,7 +16,7 @@ from service.core.fields import WHOLE, Name, Orient, Prompt, Strict, branch, sch
 from service.metrics.common.contract import MetricOptions
 from service.web.wire.requests import (
     Clipped,
-    Id,
+    ItemId,
     Options,
     Priority,
     ScoreRequest,
@@ -66,7 +66,7 @@ class ComparedItem(Clipped):
         orient: the pixels as stored, or rotated as the EXIF data says.
     """
 
-    id: Id | None = None
+    id: ItemId | None = None
     prompt: Prompt | None = None
     image: WireImage
     orient: Orient | None = None

@@ -26,7 +26,7 @@ from service.web.wire.requests import (
     one_form,
     sent,
 )
-from service.web.wire.translate import Parts, items_of
+from service.web.wire.translate import FormParts, items_of
 
 MAX_POLICIES = 8  # policies that decide from the same scores
 MAX_ID = 128  # characters
@@ -48,7 +48,7 @@ NOT_OF_THE_REQUEST: dict[str, Any] = {
 OwnId = Annotated[
     str, StringConstraints(max_length=MAX_ID), AfterValidator(clean), schema_keywords(pattern=CLEAN_PATTERN)
 ]
-Names = Annotated[
+PolicyNames = Annotated[
     list[Name],
     Field(min_length=1, max_length=MAX_POLICIES, fail_fast=True),
     AfterValidator(different),
@@ -62,7 +62,7 @@ def policy_form(value: Any) -> str:
 
 
 Policies = Annotated[
-    Annotated[Name, branch("<name>")] | Annotated[Names, branch("<names>")], Discriminator(policy_form)
+    Annotated[Name, branch("<name>")] | Annotated[PolicyNames, branch("<names>")], Discriminator(policy_form)
 ]
 
 
@@ -190,7 +190,7 @@ def policies_of(request: DecideRequest, served: Mapping[str, ServedPolicy]) -> l
 def candidates_of(
     request: DecideRequest,
     policies: Sequence[ServedPolicy],
-    parts: Parts,
+    parts: FormParts,
     metrics: Mapping[str, Metric],
 ) -> Candidates:
     """

@@ -48,7 +48,7 @@ MAX_ENTRY_FAULTS = 1_000  # faults of the entries of a list
 FAULT_COUNT_KEY = "faults"  # the key of a validation's context that counts the faults of a list's entries
 
 # A text that only its source holds, which frees it after decoding.
-Text = Annotated[
+Base64Text = Annotated[
     Base64,
     GetPydanticSchema(
         lambda _source, _handler: core_schema.no_info_after_validator_function(
@@ -104,7 +104,7 @@ class ImageData(Strict):
         data: base64 in the standard alphabet, with padding and without line breaks, or a `data:` URI.
     """
 
-    data: Text
+    data: Base64Text
 
 
 class ImagePart(Strict):
@@ -139,20 +139,20 @@ def image_form(value: Any) -> str:
 
 
 SingleImage = Annotated[
-    Annotated[Text, branch("<base64>")]
+    Annotated[Base64Text, branch("<base64>")]
     | Annotated[ImageData, branch("<data>")]
     | Annotated[ImagePart, branch("<part>")]
     | Annotated[ImageUrl, branch("<url>")],
     Discriminator(image_form),
 ]
 References = Annotated[list[SingleImage], Field(max_length=MAX_REFERENCES, fail_fast=True)]
-Frames = Annotated[list[SingleImage], Field(min_length=1, max_length=MAX_FILES, fail_fast=True)]
+FrameList = Annotated[list[SingleImage], Field(min_length=1, max_length=MAX_FILES, fail_fast=True)]
 WireImage = Annotated[
-    Annotated[Text, branch("<base64>")]
+    Annotated[Base64Text, branch("<base64>")]
     | Annotated[ImageData, branch("<data>")]
     | Annotated[ImagePart, branch("<part>")]
     | Annotated[ImageUrl, branch("<url>")]
-    | Annotated[Frames, branch("<frames>")],
+    | Annotated[FrameList, branch("<frames>")],
     Discriminator(image_form),
 ]
 
@@ -216,7 +216,7 @@ def different(names: list[str]) -> list[str]:
     return names
 
 
-Id = Annotated[
+ItemId = Annotated[
     str, StringConstraints(max_length=256), AfterValidator(clean), schema_keywords(pattern=CLEAN_PATTERN)
 ]
 TIMEOUT = (
@@ -229,7 +229,7 @@ Priority = Annotated[
     Field(description="The lane; the default of a key for bulk alone is `bulk`."),
     schema_keywords(default="interactive"),
 ]
-Count = Annotated[int, Field(ge=1, le=MAX_RANKED), WHOLE]
+RankedCount = Annotated[int, Field(ge=1, le=MAX_RANKED), WHOLE]
 
 
 class WireItem(Clipped):
@@ -250,7 +250,7 @@ class WireItem(Clipped):
         source: the picture before an edit, likewise.
     """
 
-    id: Id | None = None
+    id: ItemId | None = None
     prompt: Prompt | None = None
     image: WireImage
     metrics: list[Name] | None = None
@@ -292,7 +292,7 @@ class ScoreRequest(Clipped):
 
     options: Options = Options()  # the items' own options override these, so they are read later
     items: list[WireItem] | None = None
-    id: Id | None = None
+    id: ItemId | None = None
     prompt: Prompt | None = None
     image: WireImage | None = None
     images: list[WireImage] | None = None
@@ -330,7 +330,7 @@ class WireCascade(Strict):
     """
 
     metric: Name
-    keep: Count
+    keep: RankedCount
 
 
 class RankRequest(Clipped):
@@ -358,7 +358,7 @@ class RankRequest(Clipped):
     prompt: Prompt | None = None
     images: list[WireImage]
     metric: Name
-    top_k: Count | None = None
+    top_k: RankedCount | None = None
     threshold: Annotated[float, Field(allow_inf_nan=False)] | None = None
     cascade: WireCascade | None = None
     on_error: Literal["raise", "pass", "block"] = "raise"

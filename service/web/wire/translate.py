@@ -28,7 +28,7 @@ from service.web.wire.requests import (
     sent,
 )
 
-Parts = Mapping[str, bytes]
+FormParts = Mapping[str, bytes]
 OF_AN_ITEM = ("id", "prompt", "image", "references", "source")  # other fields are the request's own
 OneImage = Base64 | ImageData | ImagePart | ImageUrl
 
@@ -36,7 +36,7 @@ OneImage = Base64 | ImageData | ImagePart | ImageUrl
 def items_of(
     request: ScoreRequest,
     shared: Mapping[str, MetricOptions],
-    parts: Parts,
+    parts: FormParts,
     metrics: Mapping[str, Metric],
 ) -> list[UnopenedItem]:
     """
@@ -140,7 +140,7 @@ class RequestImages:
         missing: places that name a missing file part.
     """
 
-    _parts: Parts
+    _parts: FormParts
     _shared: dict[tuple[ImagePart | ImageUrl, Orient | None], ImageRef] = field(default_factory=dict)
     missing: list[Fault] = field(default_factory=list)
 
@@ -179,7 +179,7 @@ def rule_of(request: RankRequest, metrics: Mapping[str, Metric]) -> Rule:
     )
 
 
-def group_of(request: CompareRequest, parts: Parts, metrics: Mapping[str, Metric]) -> ComparedGroup:
+def group_of(request: CompareRequest, parts: FormParts, metrics: Mapping[str, Metric]) -> ComparedGroup:
     """
     Return the pictures of a request, and how to compare them.
 

@@ -9,7 +9,7 @@ import pytest
 
 from scoregate.errors import InputError, NoResultError
 from scoregate.runs import cluster
-from scoregate.runs.pool import SHARD_ATTEMPTS, Place, attempt
+from scoregate.runs.pool import SHARD_ATTEMPTS, WorkerSetup, attempt
 from scoregate.runs.results import lines_of
 from tests.support.pages import fences
 from tests.support.paths import ROOT
@@ -243,15 +243,15 @@ def test_a_cluster_that_is_not_there_is_one_line(run, shards):
 
 def test_a_node_without_the_folders_is_named(tmp_path):
     """Else each of its shards would be a row with an error."""
-    place = Place(tmp_path / "none", [PROFILE], "run")
+    setup = WorkerSetup(tmp_path / "none", [PROFILE], "run")
     shard = tar_of(tmp_path / "0.tar", {})
     with pytest.raises(InputError, match=r"has no folder .*none: run the command in a folder that all nodes"):
-        place.enter()
+        setup.enter()
     with pytest.raises(InputError, match=r"has no .*1\.tar: data set and results"):
-        place.check(tmp_path / "1.tar", tmp_path)
+        setup.check(tmp_path / "1.tar", tmp_path)
     with pytest.raises(InputError, match=r"has no .*none: data set and results"):
-        place.check(shard, tmp_path / "none")
-    place.check(shard, tmp_path)
+        setup.check(shard, tmp_path / "none")
+    setup.check(shard, tmp_path)
 
 
 def test_results_that_stay_on_another_node_end_the_run(run, shards, pool):

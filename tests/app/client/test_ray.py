@@ -1,4 +1,4 @@
-"""`scoregate.ray.Score`, called as an actor of Ray Data calls it; tests/external/ray has a pipeline."""
+"""`scoregate.ray.Scorer`, called as an actor of Ray Data calls it; tests/external/ray has a pipeline."""
 
 import importlib
 import json
@@ -34,7 +34,7 @@ def scorer(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("store")
         patch.setenv("SCOREGATE_CACHE__QUESTIONS", f"sqlite:///{folder}/questions.sqlite3")
-        yield scoregate.ray.Score(PROFILE, METRICS)
+        yield scoregate.ray.Scorer(PROFILE, METRICS)
 
 
 def table(**more):
@@ -136,7 +136,7 @@ def test_paths_are_read_in_the_folder_alone(tmp_path, monkeypatch):
     (tmp_path / "in").mkdir()
     for folder in ("in", "."):
         (tmp_path / folder / "p.png").write_bytes(png())
-    scorer = scoregate.ray.Score(PROFILE, folder=tmp_path / "in", image_column="file", prompt_column="text")
+    scorer = scoregate.ray.Scorer(PROFILE, folder=tmp_path / "in", image_column="file", prompt_column="text")
     found = scorer(pa.table({"file": ["p.png", "../p.png"], "text": ["a"] * 2})).to_pylist()
 
     assert [None, "unreadable_row"] == [(row["errors"]["vqascore"] or {}).get("code") for row in found]
@@ -152,14 +152,14 @@ def test_columns_of_options_are_options_of_the_row(scorer):
 
 def test_a_column_that_would_be_added_is_an_error(scorer):
     """With its name: the data set's own cells would be lost."""
-    with pytest.raises(ValueError, match="the data set has a column 'scores', which Score adds: rename it"):
+    with pytest.raises(ValueError, match="the data set has a column 'scores', which Scorer adds: rename it"):
         scorer(table(scores=[1, 2, 3]))
 
 
 def test_a_metric_that_the_models_do_not_serve_is_an_error():
     """Before the first batch."""
     with pytest.raises(InputError, match="no metric nonsense; the service has"):
-        scoregate.ray.Score(PROFILE, "nonsense")
+        scoregate.ray.Scorer(PROFILE, "nonsense")
 
 
 def test_a_file_of_question_sets_is_used_by_the_actor_alone(tmp_path):
@@ -167,7 +167,7 @@ def test_a_file_of_question_sets_is_used_by_the_actor_alone(tmp_path):
     content = {"prompt": "a red square", "style": "dsg", "questions": [{"id": 1, "text": "Is it red?"}]}
     (tmp_path / "sets.jsonl").write_text(json.dumps(content) + "\n", "utf-8")
     before = dict(os.environ)
-    scorer = scoregate.ray.Score(PROFILE, "dsg", questions=tmp_path / "sets.jsonl", explain=True)
+    scorer = scoregate.ray.Scorer(PROFILE, "dsg", questions=tmp_path / "sets.jsonl", explain=True)
     [first, *_] = scorer(table()).to_pylist()
 
     assert ["Is it red?"] == [each["text"] for each in json.loads(first["details"])["dsg"]["questions"]]

@@ -1,4 +1,4 @@
-"""Ray Data on a real cluster: `batch --ray` with processes that are killed, and `scoregate.ray.Score`."""
+"""Ray Data on a real cluster: `batch --ray` with processes that are killed, and `scoregate.ray.Scorer`."""
 
 import json
 import os
@@ -41,7 +41,7 @@ import json, sys, time
 import ray
 import scoregate.ray
 
-class Timed(scoregate.ray.Score):
+class Timed(scoregate.ray.Scorer):
     def __call__(self, batch):
         began = time.time()
         table = super().__call__(batch)

@@ -4,7 +4,7 @@ import pytest
 
 from service.core.errors import NoTask
 from service.metrics.geneval import GenEvalOptions, details, metric, task_for
-from service.metrics.objects.checks import ObjectReward, Verdict
+from service.metrics.objects.checks import ObjectReward, TaskCheck
 from service.serving.admission import Demand
 
 
@@ -24,7 +24,7 @@ DOG = {"class": "dog", "count": 1}
 def test_details_hold_the_rule_the_size_and_both_verdicts():
     """Width before height; the reward is not the score."""
     task = task_for("a photo of a dog", metric.options())
-    shown = details(task, [], "paper", Verdict(True, ""), ObjectReward(False, 0.25), (8, 4))
+    shown = details(task, [], "paper", TaskCheck(True, ""), ObjectReward(False, 0.25), (8, 4))
 
     assert {"correct": True, "strict": False, "reward": 0.25}.items() <= shown.items()
     assert {"position_rule": "paper", "width": 8, "height": 4}.items() <= shown.items()

@@ -11,7 +11,7 @@ from models.core.outcomes import Text
 from service.observability.instruments import Instruments
 from service.questions.sets import Question, QuestionSet, check, from_json, to_json
 from service.questions.stores.sqlite import SQLiteStore
-from service.questions.style import Style, Written
+from service.questions.style import Style, WrittenQuestions
 from service.questions.styles.dsg import DSG
 from service.questions.writer import QuestionWriter, lookup_key
 from service.serving.context import Context
@@ -66,7 +66,7 @@ class InTwoCalls(Style):
     async def write(self, ask, prompt):
         words = await ask(GenerateCall("Which words?", prompt))
         asked = [Question(n, await ask(self.call(word))) for n, word in enumerate(json.loads(words), 1)]
-        return Written(tuple(asked))
+        return WrittenQuestions(tuple(asked))
 
 
 class Scripted(FakeQuestionLLM):

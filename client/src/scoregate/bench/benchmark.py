@@ -48,7 +48,7 @@ from scoregate.bench.answers import (
 from scoregate.data.rows import Row
 from scoregate.data.tiles import GRID_HELP, Grid, grid_of
 from scoregate.errors import InputError
-from scoregate.evaluation.bootstrap import Drawings, Sample, compared, means, uncertainty
+from scoregate.evaluation.bootstrap import Drawings, Figures, Sample, compared, means, uncertainty
 from scoregate.records import kind
 from scoregate.runs.batch import Part, scored_rows
 from scoregate.runs.batch_settings import Scoring
@@ -60,7 +60,6 @@ from scoregate.settings import CONCURRENCY, ORIENT, Setting, whole
 PART = ": "  # in the name of a figure, after that of its table; all others are columns of the first one
 
 Values = Mapping[str, Sequence[float]]  # an item's values by figure; a figure is the mean of its values
-Figures = Mapping[str, float]
 
 
 class Connect(Protocol):

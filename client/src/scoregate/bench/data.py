@@ -24,7 +24,8 @@ from scoregate.records import Record
 from scoregate.runs.plan import FIELDS, LISTS, OBJECTS
 from scoregate.settings import MetricNames, Setting
 
-Key = Mapping[str, str]  # columns of the data, each with that of the scores that has the same values
+JoinColumns = Mapping[str, str]  # columns of the data, each with that of the scores that has the same values
+Tags = Mapping[str, Sequence[str]]  # tags of an item; none if it is left out
 
 OF_LINES = {*FIELDS, *OBJECTS, *LISTS}  # fields of a line of `scoregate batch` that are no metric
 
@@ -68,11 +69,11 @@ class JoinSettings(ScoreSettings):
     ] = False
 
 
-Own = TypeVar("Own")
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
-class MetricBenchmark(Generic[Own]):
+class MetricBenchmark(Generic[S]):
     """
     A benchmark of metrics.
 
@@ -85,16 +86,16 @@ class MetricBenchmark(Generic[Own]):
 
     name: str
     data: str
-    settings: type[Own]
-    tables_of: Callable[[Own], dict[str, Any]]
+    settings: type[S]
+    tables_of: Callable[[S], dict[str, Any]]
     answers: str = ""
 
-    def tables(self, settings: Own, connect: object = None) -> dict[str, Any]:
+    def tables(self, settings: S, connect: object = None) -> dict[str, Any]:
         """Return the tables; nothing is scored.  Raises `InputError`."""
         return self.tables_of(settings)
 
 
-def table_of(settings: JoinSettings, *keys: Key) -> Table:
+def table_of(settings: JoinSettings, *keys: JoinColumns) -> Table:
     """Return the rows of DATA, joined with all files of scores.  Raises `InputError`."""
     table = rows_of(settings.data)
     for path in settings.scores:
@@ -102,7 +103,7 @@ def table_of(settings: JoinSettings, *keys: Key) -> Table:
     return table
 
 
-def joined(data: Table, scores: Table, keys: Sequence[Key], *, by_order: bool = False) -> Table:
+def joined(data: Table, scores: Table, keys: Sequence[JoinColumns], *, by_order: bool = False) -> Table:
     """
     Return the rows of *data* with the cells of *scores*, by the first key that both have, or by their order.
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
 
-from scoregate.bench.data import MetricBenchmark, ScoreSettings, columns, metrics_of, worth
+from scoregate.bench.data import MetricBenchmark, ScoreSettings, Tags, columns, metrics_of, worth
 from scoregate.bench.genai import by_skill
 from scoregate.errors import ColumnError, InputError
 from scoregate.evaluation.agreement import correlation
@@ -41,10 +41,9 @@ from scoregate.settings import Setting, share
 
 Tested = OrderedPair | Compared
 
-Tags = Mapping[str, Sequence[str]]  # tags of an item; none if it is left out
 Scores = Mapping[tuple[str, str], float]  # keys are items and generators
 Judges = Mapping[str, Scores]
-Rows = list[dict[str, Any]]
+FigureRows = list[dict[str, Any]]
 Relations = dict[tuple[str, str], str]  # two generators have one of >, < and =
 
 ALL = "all"
@@ -69,7 +68,7 @@ def within(found: Mapping[Any, Any], items: set[str]) -> dict[Any, Any]:
     return {place: value for place, value in found.items() if place[0] in items}
 
 
-def correlations(metrics: Judges, people: Judges, tags: Tags) -> Rows:
+def correlations(metrics: Judges, people: Judges, tags: Tags) -> FigureRows:
     """Return a row for each metric and tag, with its correlations with people's scores by template."""
     return [
         {"metric": metric, "tag": tag} | of_templates(within(scores, items), people)
@@ -92,9 +91,9 @@ def of_templates(scores: Scores, people: Judges) -> dict[str, Any]:
     return row
 
 
-def accuracies(judges: Judges, votes: Majorities, tags: Tags) -> Rows:
+def accuracies(judges: Judges, votes: Majorities, tags: Tags) -> FigureRows:
     """Return a row for each judge and tag with a comparison: how often it prefers what raters prefer."""
-    rows: Rows = []
+    rows: FigureRows = []
     for judge, scores in judges.items():
         for tag, items in parts(tags):
             with suppress(ColumnError):  # no comparison with a preference has both scores
@@ -102,13 +101,13 @@ def accuracies(judges: Judges, votes: Majorities, tags: Tags) -> Rows:
     return rows
 
 
-def orderings(metrics: Judges, people: Judges, votes: Majorities, tags: Tags, alpha: float) -> Rows:
+def orderings(metrics: Judges, people: Judges, votes: Majorities, tags: Tags, alpha: float) -> FigureRows:
     """
     Return a row for each tag and judge, with the relation of each two generators and its p.
 
     People's is the relation that most of the templates and the votes give, as in Gecko's section 6.4.
     """
-    rows: Rows = []
+    rows: FigureRows = []
     for tag, items in parts(tags):
         tests = {name: ordered(within(scores, items), alpha) for name, scores in people.items()}
         tests[SXS] = side_by_side(within(votes, items), alpha)

@@ -24,9 +24,10 @@ from statistics import fmean
 from typing import Annotated
 
 from scoregate.bench.answers import Answers, BenchmarkItem, Found, QuestionEntry, in_rows
-from scoregate.bench.benchmark import PART, Benchmark, Figures, Paper, Values
+from scoregate.bench.benchmark import PART, Benchmark, Paper, Values
 from scoregate.bench.grades import EditSettings, graded, grades_from, image_in, questions_of, rubric_name
 from scoregate.errors import InputError
+from scoregate.evaluation.bootstrap import Figures
 from scoregate.records import json_of
 from scoregate.settings import Setting
 

@@ -23,8 +23,9 @@ from typing import Annotated
 from rapidfuzz.distance import Levenshtein
 
 from scoregate.bench.answers import GENERATOR, TEXT, Answers, BenchmarkItem, Question
-from scoregate.bench.benchmark import Benchmark, Figures, Paper, SheetSettings, Values
+from scoregate.bench.benchmark import Benchmark, Paper, SheetSettings, Values
 from scoregate.bench.texts import is_chinese, matches, plain, without_remarks
+from scoregate.evaluation.bootstrap import Figures
 from scoregate.evaluation.tables import first_of, rows_of
 from scoregate.settings import Setting, whole
 

@@ -9,15 +9,14 @@ from pathlib import Path, PurePath
 from statistics import fmean
 from typing import Annotated, Any
 
-from scoregate.bench.data import ScoreSettings, columns, mark, metrics_of, worth
+from scoregate.bench.data import ScoreSettings, Tags, columns, mark, metrics_of, worth
 from scoregate.errors import ColumnError, InputError
 from scoregate.evaluation.bootstrap import Bootstrap, Sample, compared, uncertainty
 from scoregate.evaluation.tables import Table, rows_of, text
 from scoregate.evaluation.winoground import CHANCE, choices, sample_of
 from scoregate.settings import Setting
 
-Tags = Mapping[str, Sequence[str]]  # tags of an item
-Places = Sequence[tuple[str, str, str]]  # item, caption and picture of each row
+RowPlaces = Sequence[tuple[str, str, str]]  # item, caption and picture of each row
 Right = Mapping[str, tuple[bool, bool]]  # are the captions, and the pictures, of an item chosen rightly?
 Contents = Mapping[str, Mapping[str, str]]  # captions and pictures of an item, such as `caption 0`
 
@@ -88,7 +87,7 @@ def pair_tables(
     )
 
 
-def placed(table: Table) -> Places:
+def placed(table: Table) -> RowPlaces:
     """Return item, caption and picture of each row."""
     held = table.records[0].values
     if "label" not in held:
@@ -103,7 +102,7 @@ def placed(table: Table) -> Places:
     return found
 
 
-def check(table: Table, places: Places, contents: Contents) -> None:
+def check(table: Table, places: RowPlaces, contents: Contents) -> None:
     """
     Check that lines of `scoregate batch` have the captions and the pictures of their items.
 
@@ -129,7 +128,7 @@ def check(table: Table, places: Places, contents: Contents) -> None:
             raise ColumnError("item", f"row {record.number}, item {item}: {why}; number the items in `id`")
 
 
-def right_choices(scores: Any, places: Places, tags: Tags) -> Right:
+def right_choices(scores: Any, places: RowPlaces, tags: Tags) -> Right:
     """Return the right choices of each complete item.  Raises `ColumnError`."""
     if unknown := [item for item, _, _ in places if item not in tags]:
         raise ColumnError("item", f"the benchmark has no item {unknown[0]}")

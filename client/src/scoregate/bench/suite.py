@@ -59,7 +59,7 @@ from scoregate.text import meant, meant_file, say
 BUILT_IN = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
 GIVEN_ONCE = {"answers", "out", "bootstrap", "seed", "strict", "concurrency"}  # all benchmarks get the same
 
-Content = Mapping[str, Mapping[str, Any]]  # the entries of a suite, by name
+SuiteEntries = Mapping[str, Mapping[str, Any]]  # the entries of a suite, by name
 
 
 @dataclass(frozen=True)
@@ -87,12 +87,12 @@ def paths_of(settings: GeneratorSettings) -> dict[str, Path]:
     return {name: path for name, path in vars(settings).items() if isinstance(path, Path)}
 
 
-def suite_in(path: Path) -> Content:
+def suite_in(path: Path) -> SuiteEntries:
     """Return the entries of a suite's file.  Raises `InputError` if it is no TOML with a table for each."""
     return checked(toml_of(path), str(path))
 
 
-def checked(content: Any, place: str) -> Content:
+def checked(content: Any, place: str) -> SuiteEntries:
     """Return *content* if it is a suite.  Raises `InputError` with *place* and the entry."""
     if not isinstance(content, dict) or not content:
         raise InputError(f"{place}: no table of a benchmark, such as [dpg]")
@@ -110,7 +110,7 @@ def checked(content: Any, place: str) -> Content:
     return content
 
 
-def entries_of(content: Content, place: str, base: Path, common: Mapping[str, Any]) -> list[SuiteEntry]:
+def entries_of(content: SuiteEntries, place: str, base: Path, common: Mapping[str, Any]) -> list[SuiteEntry]:
     """
     Return the entries of a suite.
 
@@ -299,7 +299,7 @@ def run_suite(settings: SuiteSettings, connect: Connect) -> SuiteReport:
     return report
 
 
-def chosen(settings: SuiteSettings) -> tuple[SuiteSettings, Content, Path]:
+def chosen(settings: SuiteSettings) -> tuple[SuiteSettings, SuiteEntries, Path]:
     """Return the settings with a folder of the report, the entries, and the folder of their data."""
     if settings.suite is None:
         raise InputError("name a suite by --suite, or a manifest by --again")
@@ -314,7 +314,7 @@ def chosen(settings: SuiteSettings) -> tuple[SuiteSettings, Content, Path]:
     return replace(settings, out=out), suite_in(path), base
 
 
-def again(settings: SuiteSettings, then: Mapping[str, Any]) -> tuple[SuiteSettings, Content, Path]:
+def again(settings: SuiteSettings, then: Mapping[str, Any]) -> tuple[SuiteSettings, SuiteEntries, Path]:
     """Return the settings of a manifest's run, its entries, and the folder of their data."""
     assert settings.again
     folder = settings.again.parent
@@ -403,7 +403,7 @@ def digest_of_all(path: Path) -> str:
 
 
 def manifest_of(
-    settings: SuiteSettings, content: Content, base: Path, out: Path, facts: Mapping[str, Any]
+    settings: SuiteSettings, content: SuiteEntries, base: Path, out: Path, facts: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return what repeats the run; paths are relative to the folder *out* of the report."""
     words = [f"{name}={path}" for name, path in settings.generators.items()]

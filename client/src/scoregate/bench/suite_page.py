@@ -14,7 +14,7 @@ from scoregate.formats import cell, is_table, printed, spread_columns
 from scoregate.report.gallery import GALLERY, figure
 from scoregate.report.html import bad, bytes_of, data_uri, facts, in_sections, safe, table
 from scoregate.report.rows import ReportRow
-from scoregate.runs.plan import Key, Line, key
+from scoregate.runs.plan import Line, LineKey, key
 from scoregate.runs.reproduction import flat
 from scoregate.runs.results import lines_of
 from scoregate.runs.summary import kinds_of
@@ -122,7 +122,7 @@ class Valued(NamedTuple):
     answers: Answers
 
     @property
-    def key(self) -> Key:
+    def key(self) -> LineKey:
         return key(self.line)
 
 

@@ -34,8 +34,9 @@ from scoregate.bench.answers import (
     given,
     yes_no,
 )
-from scoregate.bench.benchmark import PART, Benchmark, Figures, GeneratorSettings, Paper, Values
+from scoregate.bench.benchmark import PART, Benchmark, GeneratorSettings, Paper, Values
 from scoregate.errors import InputError
+from scoregate.evaluation.bootstrap import Figures
 from scoregate.evaluation.tables import rows_of
 from scoregate.records import json_of
 from scoregate.settings import Setting

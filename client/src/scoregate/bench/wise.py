@@ -24,9 +24,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from scoregate.bench.answers import FOLDER_KIND, Answer, Answers, BenchmarkItem, Found, QuestionEntry, in_rows
-from scoregate.bench.benchmark import Benchmark, Figures, Paper, Values
+from scoregate.bench.benchmark import Benchmark, Paper, Values
 from scoregate.bench.grades import JudgeSettings, graded, grades_from, questions_of, rubric_name
 from scoregate.errors import InputError
+from scoregate.evaluation.bootstrap import Figures
 from scoregate.evaluation.tables import rows_of
 
 RELEASED_KINDS = (FOLDER_KIND, ".jsonl")  # kinds of the authors' answers

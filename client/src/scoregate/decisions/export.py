@@ -19,7 +19,7 @@ from scoregate.settings import Setting
 ROWS_PER_GROUP = 1000  # rows of Parquet that are written together
 NUMBERS = ("milliseconds", "labels", "good")
 
-Row = dict[str, Any]
+ExportFields = dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ def export(settings: ExportSettings) -> int:
     return count
 
 
-def labels_of(logs: Sequence[sqlite3.Connection]) -> dict[str, Row]:
+def labels_of(logs: Sequence[sqlite3.Connection]) -> dict[str, ExportFields]:
     """Return the number of labels of each decision in any log, and the share of good ones."""
     sums: dict[str, tuple[int, int]] = {}
     for log in logs:
@@ -85,7 +85,7 @@ def metrics_of(logs: Sequence[sqlite3.Connection], where: str, values: Sequence[
     return sorted({name for log in logs for (name,) in log.execute(query, values)})
 
 
-def write_jsonl(path: Path, rows: Iterator[Row], metrics: Sequence[str]) -> int:
+def write_jsonl(path: Path, rows: Iterator[ExportFields], metrics: Sequence[str]) -> int:
     """Write objects."""
     count = 0
     with path.open("w", encoding="utf-8") as file:
@@ -95,7 +95,7 @@ def write_jsonl(path: Path, rows: Iterator[Row], metrics: Sequence[str]) -> int:
     return count
 
 
-def write_csv(path: Path, rows: Iterator[Row], metrics: Sequence[str]) -> int:
+def write_csv(path: Path, rows: Iterator[ExportFields], metrics: Sequence[str]) -> int:
     """Write a column for each metric; what is a list or an object is JSON."""
     count = 0
     with path.open("w", encoding="utf-8", newline="") as file:
@@ -107,7 +107,7 @@ def write_csv(path: Path, rows: Iterator[Row], metrics: Sequence[str]) -> int:
     return count
 
 
-def write_parquet(path: Path, rows: Iterator[Row], metrics: Sequence[str]) -> int:
+def write_parquet(path: Path, rows: Iterator[ExportFields], metrics: Sequence[str]) -> int:
     """Write the columns of CSV; scores are numbers."""
     pyarrow, writer = arrow()
     numbers = {*NUMBERS, *metrics}
@@ -138,7 +138,7 @@ def columns(metrics: Sequence[str]) -> list[str]:
     return [*COLUMNS, *metrics]
 
 
-def flat(row: Row, metrics: Sequence[str]) -> Row:
+def flat(row: ExportFields, metrics: Sequence[str]) -> ExportFields:
     """Return a row with a cell for each metric."""
     scores = row["scores"]
     texts = {name: json.dumps(row[name]) for name in OBJECTS if name != "scores"}
@@ -146,7 +146,7 @@ def flat(row: Row, metrics: Sequence[str]) -> Row:
     return cells | {metric: scores.get(metric) for metric in metrics}
 
 
-WRITERS: Mapping[str, Callable[[Path, Iterator[Row], Sequence[str]], int]] = {
+WRITERS: Mapping[str, Callable[[Path, Iterator[ExportFields], Sequence[str]], int]] = {
     ".jsonl": write_jsonl,
     ".csv": write_csv,
     ".parquet": write_parquet,

@@ -11,7 +11,7 @@ from scoregate.data.rows import QUESTION_SET, Row
 from scoregate.decisions.logs import DECISIONS
 from scoregate.errors import InputError
 from scoregate.expression import ANY, NAME, Condition, Formula, Interval
-from scoregate.policy import Outcome, Policy
+from scoregate.policy import Policy, PolicyOutcome
 from scoregate.records import toml_of
 from scoregate.settings import Setting, SettingError
 from scoregate.text import meant
@@ -57,7 +57,7 @@ class NamedPolicy:
     id: str = ""
     ranges: Mapping[str, Interval] = field(default_factory=dict)
 
-    def decide(self, scores: Mapping[str, float], errors: Mapping[str, str]) -> Outcome:
+    def decide(self, scores: Mapping[str, float], errors: Mapping[str, str]) -> PolicyOutcome:
         """Return the decision from scores and the codes of errors, by metric."""
         known = {name: scores.get(name, self.ranges.get(name, ANY)) for name in self.rules.deciding}
         return self.rules.decide(known, errors)

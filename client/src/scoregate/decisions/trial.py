@@ -14,8 +14,8 @@ from scoregate.errors import InputError
 from scoregate.expression import ANY
 from scoregate.policy import UNREADABLE, Policy, Verdict
 
-Label = Literal["good", "bad", "split", "none"]  # split: as many good as bad labels
-LABELS: Sequence[Label] = ("good", "bad", "split", "none")
+Majority = Literal["good", "bad", "split", "none"]  # split: as many good as bad labels
+LABELS: Sequence[Majority] = ("good", "bad", "split", "none")
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class DecisionChange(NamedTuple):
 
     old: str
     new: Verdict
-    label: Label
+    label: Majority
 
 
 @dataclass
@@ -97,7 +97,7 @@ class Trial:
             "changed_of_all": self.of_all and self.of_all.as_json(),
         }
 
-    def add(self, row: Mapping[str, Any], label: Label, policy: Policy) -> None:
+    def add(self, row: Mapping[str, Any], label: Majority, policy: Policy) -> None:
         """Decide about a row, and count it."""
         self.rows += 1
         if row["reason"] == "group":
@@ -143,7 +143,7 @@ def tried(settings: TrialSettings) -> tuple[NamedPolicy, dict[str, Trial]]:
     return policy, dict(sorted(trials.items()))
 
 
-def label_of(share: float | None) -> Label:
+def label_of(share: float | None) -> Majority:
     """Return the label of a row of whose labels this *share* is good; None without labels."""
     if share is None:
         return "none"

@@ -28,7 +28,7 @@ Orders = npt.NDArray[np.int8]
 Average = Literal["groups", "pairs"]
 
 # Metric, human, group, and the weight of a pair of the group; by group and within it by metric.
-Rows = tuple[Floats, Floats, Codes, Floats]
+PairColumns = tuple[Floats, Floats, Codes, Floats]
 MAX_PAIRS = 1 << 24  # pairs in memory: of 5,793 rows without groups
 Weights = Callable[[Codes], tuple[Floats, float]]  # a drawing gives how often each cluster is in it
 
@@ -100,7 +100,7 @@ def pair_accuracy(
     )
 
 
-def pairs(rows: Rows) -> Iterator[tuple[Floats, Orders, Floats]]:
+def pairs(rows: PairColumns) -> Iterator[tuple[Floats, Orders, Floats]]:
     """Yield blocks of pairs: the metric's distance, people's order (1 same, 0 tied, -1 opposite), weight."""
     metric, human, groups, weights = rows
     waiting: list[tuple[Floats, Orders, Floats]] = []
@@ -118,7 +118,7 @@ def pairs(rows: Rows) -> Iterator[tuple[Floats, Orders, Floats]]:
         yield tuple(map(np.concatenate, zip(*waiting, strict=True)))  # type: ignore[misc]
 
 
-def counts(rows: Rows, epsilon: float) -> tuple[npt.NDArray[np.int64], Floats]:
+def counts(rows: PairColumns, epsilon: float) -> tuple[npt.NDArray[np.int64], Floats]:
     """
     Return the numbers of pairs, and the sums of their weights.
 
@@ -134,7 +134,7 @@ def counts(rows: Rows, epsilon: float) -> tuple[npt.NDArray[np.int64], Floats]:
     return number, weight
 
 
-def best_distance(rows: Rows) -> float:
+def best_distance(rows: PairColumns) -> float:
     """
     Return the smallest distance with the largest gain over 0.
 
@@ -164,7 +164,7 @@ def bins_of(distance: Floats, lowest: int) -> npt.NDArray[np.int64]:
     return bins
 
 
-def best_within(rows: Rows, wanted: npt.NDArray[np.bool_], before: Floats, lowest: int) -> float:
+def best_within(rows: PairColumns, wanted: npt.NDArray[np.bool_], before: Floats, lowest: int) -> float:
     """Return the smallest best distance, 0 included, within the *wanted* bins."""
     distances, gains = np.zeros(0), np.zeros(0)
     for distance, order, weights in pairs(rows):

@@ -17,9 +17,9 @@ from scoregate.evaluation.arrays import Names, coded, exact, floats
 from scoregate.evaluation.bootstrap import Sample, means
 from scoregate.evaluation.ordering import ALPHA, signed_rank
 
-Place = tuple[str, str, str]  # item, a and b; the names of the generators are in order
-Vote = tuple[Place, int]
-Majorities = Mapping[Place, int]  # 1 if a is preferred, -1 if b, 0 if unsure
+PairKey = tuple[str, str, str]  # item, a and b; the names of the generators are in order
+Vote = tuple[PairKey, int]
+Majorities = Mapping[PairKey, int]  # 1 if a is preferred, -1 if b, 0 if unsure
 VOTES = {"a": 1.0, "1": 1.0, "b": -1.0, "-1": -1.0, "unsure": 0.0, "0": 0.0}
 
 
@@ -106,7 +106,7 @@ def once(votes: Iterable[Vote], raters: Iterable[str]) -> None:
 
 def majorities(votes: Iterable[Vote]) -> Majorities:
     """Return the most frequent vote of each comparison, 0 if two are."""
-    cast: dict[Place, Counter[int]] = defaultdict(Counter)
+    cast: dict[PairKey, Counter[int]] = defaultdict(Counter)
     for place, vote in votes:
         cast[place][vote] += 1
     return {place: most_frequent(counts) for place, counts in cast.items()}
@@ -147,7 +147,7 @@ def choices(found: Majorities, scores: Mapping[tuple[str, str], float]) -> Choic
     return Choices(right / count, (right + tied / 2) / count, count, right, tied, preferences - count)
 
 
-def points(found: Majorities, scores: Mapping[tuple[str, str], float]) -> dict[Place, float]:
+def points(found: Majorities, scores: Mapping[tuple[str, str], float]) -> dict[PairKey, float]:
     """
     Return 1, 0.5 if the scores are equal, or 0 for each comparison with a preference and both scores.
 
@@ -171,7 +171,7 @@ def points(found: Majorities, scores: Mapping[tuple[str, str], float]) -> dict[P
     return {place: (1 + sign * found[place]) / 2 for place, sign in zip(both, signs, strict=True)}
 
 
-def sample_of(given: Mapping[Place, float], cluster: Mapping[str, str] | None = None) -> Sample:
+def sample_of(given: Mapping[PairKey, float], cluster: Mapping[str, str] | None = None) -> Sample:
     """
     Return the sample of the items of `points`, whose figures are the accuracies.
 

@@ -17,7 +17,7 @@ NESTED_FIELDS = ("columns", "scores")  # a line that `scoregate batch` wrote has
 GENERATOR = "generator"  # the column that names the file of a row, of several
 LOWER = "lower_is_better"  # a line has here the metrics whose lower scores are better
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 
 @dataclass
@@ -96,9 +96,7 @@ class Table:
             for column in columns
         ]
 
-    def each(
-        self, column: str, read: Callable[[Any], Found], cells: Sequence[Any] | None = None
-    ) -> list[Found]:
+    def each(self, column: str, read: Callable[[Any], T], cells: Sequence[Any] | None = None) -> list[T]:
         """
         Apply *read* to every cell of *column*, or to those *cells* of it that `complete` returned.
 

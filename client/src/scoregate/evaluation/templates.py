@@ -61,7 +61,7 @@ class Template:
 
 
 @dataclass(frozen=True)
-class Answers:
+class TemplateAnswers:
     """
     Answers as numbers from 0 to 1, NaN for unsure; None for an invalid question.
 
@@ -101,7 +101,7 @@ def valued(template: str, answer: str) -> float | None:
     raise ValueError(f"{answer!r} is no answer of {template}: {', '.join(known)}, unsure")
 
 
-def templates(answers: Answers) -> list[Template]:
+def templates(answers: TemplateAnswers) -> list[Template]:
     """Return a row for each template and generator, and for all generators of a template."""
     found = []
     for name in dict.fromkeys(answers.template):
@@ -112,7 +112,7 @@ def templates(answers: Answers) -> list[Template]:
     return found
 
 
-def summary(name: str, model: str, answers: Answers, rows: Sequence[int]) -> Template:
+def summary(name: str, model: str, answers: TemplateAnswers, rows: Sequence[int]) -> Template:
     given = [value for place in rows if (value := answers.value[place]) is not None]
     sure = [place for place in rows if (value := answers.value[place]) is not None and not isnan(value)]
     values = [answers.value[place] or 0.0 for place in sure]
@@ -129,7 +129,7 @@ def summary(name: str, model: str, answers: Answers, rows: Sequence[int]) -> Tem
     )
 
 
-def scores(answers: Answers) -> dict[str, dict[ImageKey, float]]:
+def scores(answers: TemplateAnswers) -> dict[str, dict[ImageKey, float]]:
     """Return the pictures' scores by template; a picture that all raters are unsure about has none."""
     cells: dict[str, dict[ImageKey, dict[str, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))

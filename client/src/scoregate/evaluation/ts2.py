@@ -22,7 +22,7 @@ PARTITIONS = (("synth", 0, 110), ("nat", 111, 135), ("real", 136, 10**9))  # ids
 
 Version = Literal["released", "printed", "current"]
 Nodes = dict[str, Floats]  # the scores of a graph's pictures; NaN if missing
-Values = tuple[float, float, float]  # rank, separation, delta
+SemanticValues = tuple[float, float, float]  # rank, separation, delta
 
 
 @dataclass(frozen=True)
@@ -109,12 +109,12 @@ def level(node: str) -> int:
     return int(digits[0])
 
 
-def means(values: Sequence[Values], divisor: float) -> Means:
+def means(values: Sequence[SemanticValues], divisor: float) -> Means:
     rank, sep, delta = (float(each) for each in np.mean(values, axis=0))
     return Means(rank, sep, delta / divisor, delta, len(values))
 
 
-def partitions(values: dict[str, Values], divisor: float) -> dict[str, dict[str, float]]:
+def partitions(values: dict[str, SemanticValues], divisor: float) -> dict[str, dict[str, float]]:
     """Return the means of synthetic errors, natural images and real errors of the released data."""
     if not all(re.fullmatch(r"\d+", name) for name in values):
         return {}
@@ -125,7 +125,7 @@ def partitions(values: dict[str, Values], divisor: float) -> dict[str, dict[str,
     return found
 
 
-def of_released(name: str, nodes: Nodes) -> Values:
+def of_released(name: str, nodes: Nodes) -> SemanticValues:
     """
     Return a graph's values by the code of the paper's tables: means over walks, weighted by their scores.
 
@@ -147,7 +147,7 @@ def of_released(name: str, nodes: Nodes) -> Values:
     )
 
 
-def of_printed(name: str, nodes: Nodes) -> Values:
+def of_printed(name: str, nodes: Nodes) -> SemanticValues:
     """Return a graph's values by equations 2, 4 and 5: plain means over walks and neighbouring nodes."""
     walks = walked(name, list(by_level(nodes).values()))
     ranks = np.array([rank(*points(walk, nodes)) for walk in walks])
@@ -163,7 +163,7 @@ def of_printed(name: str, nodes: Nodes) -> Values:
     return float(np.mean(ranks[defined])), *gaps(apart)
 
 
-def of_current(name: str, nodes: Nodes) -> Values:
+def of_current(name: str, nodes: Nodes) -> SemanticValues:
     """Return a graph's values in the current version: walks for the rank, pairs of nodes for the others."""
     walks = [points(walk, nodes) for walk in walked(name, list(by_level(nodes).values()))]
     ranks = np.array([rank(*walk) for walk in walks])

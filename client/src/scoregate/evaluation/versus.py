@@ -25,7 +25,7 @@ POWER = 0.8
 TIMES = 1000  # how often prompts are drawn again
 EFFICIENCY = 3 / pi  # Wilcoxon's test has it relative to the t-test, for normal differences
 
-Interval = tuple[float, float] | None
+ConfidenceInterval = tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class GeneratorMean:
     generator: str
     metric: str
     mean: float | None
-    interval: Interval
+    interval: ConfidenceInterval
     prompts: int
     pictures: int
     missing: int
@@ -74,7 +74,7 @@ class GeneratorPair:
     b: str
     means: Mapping[str, float | None]
     difference: float | None
-    interval: Interval
+    interval: ConfidenceInterval
     prompts: int
     wins: int
     ties: int
@@ -233,7 +233,7 @@ def ends_of(sample: Sample, times: int, seed: int) -> dict[str, tuple[float, flo
     return bootstrap.interval(bootstrap.drawn(sample, times, seed)) if times else {}
 
 
-def interval_of(differences: Floats, times: int, seed: int) -> Interval:
+def interval_of(differences: Floats, times: int, seed: int) -> ConfidenceInterval:
     """Return the interval of the mean difference."""
     units = np.arange(len(differences))
     sample = bootstrap.means({"difference": (units, differences)}, len(differences))

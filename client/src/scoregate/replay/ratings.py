@@ -20,8 +20,8 @@ from service.metrics.vq2 import fold as vq2_fold
 from service.questions.exchange.dsg import parents_of
 from service.questions.sets import Question
 
-ImageKey = tuple[str, str]  # the generator and the prompt's item
-Rows = list[dict[str, str]]
+RatedImage = tuple[str, str]  # the generator and the prompt's item
+RaterRows = list[dict[str, str]]
 
 STYLE = "qg_model"  # the style of the questions in released answers
 MAX_NAMED_IMAGES = 5  # pictures without answers that are named
@@ -32,7 +32,7 @@ ITEMS_WITHOUT_QUESTIONS = (
 )  # has no questions in the released files, and counts 0 in the authors' table
 
 
-def answers_by_image(path: Path, style: str, question: str, *more: str) -> dict[ImageKey, Rows]:
+def answers_by_image(path: Path, style: str, question: str, *more: str) -> dict[RatedImage, RaterRows]:
     """
     Return the answers to the questions of *style* in a CSV file by picture, in order.
 
@@ -44,7 +44,7 @@ def answers_by_image(path: Path, style: str, question: str, *more: str) -> dict[
         OSError, ValueError: the file cannot be used, has answers to questions of another style, or has two
             answers to one question.
     """
-    found: dict[ImageKey, Rows] = defaultdict(list)
+    found: dict[RatedImage, RaterRows] = defaultdict(list)
     for place, image, row in rows_of(path, question, more):
         if row.get(STYLE, style) != style:
             raise ValueError(f"{place}, column {STYLE}: {row[STYLE]!r}, and not {style!r}")
@@ -52,7 +52,7 @@ def answers_by_image(path: Path, style: str, question: str, *more: str) -> dict[
     return found
 
 
-def ratings_by_image(path: Path) -> dict[ImageKey, float]:
+def ratings_by_image(path: Path) -> dict[RatedImage, float]:
     """Return the mean rating of each picture.  Raises as `answers_by_image`, also for what is no number."""
     found = defaultdict(list)
     for place, image, row in rows_of(path, "worker_id"):
@@ -68,7 +68,7 @@ def ratings_by_image(path: Path) -> dict[ImageKey, float]:
 
 def rows_of(
     path: Path, once: str, more: Collection[str] = ()
-) -> Iterator[tuple[str, ImageKey, dict[str, str]]]:
+) -> Iterator[tuple[str, RatedImage, dict[str, str]]]:
     """
     Yield the rows of a CSV file, each with its place for messages and its picture.
 
@@ -76,7 +76,7 @@ def rows_of(
         OSError, ValueError: the file cannot be used, or the column *once*, if it has this, has a value twice
             for one picture.
     """
-    seen = set[tuple[ImageKey, str]]()
+    seen = set[tuple[RatedImage, str]]()
     for line, row in table(path, ["t2i_model", "item_id", "answer", *more]):
         place, image = f"{path}: line {line}", (row["t2i_model"], row["item_id"])
         if once in row:
@@ -87,9 +87,9 @@ def rows_of(
 
 
 def figures_of(
-    answers: Mapping[ImageKey, Rows],
+    answers: Mapping[RatedImage, RaterRows],
     likert: Path,
-    score: Callable[[ImageKey, Rows], float],
+    score: Callable[[RatedImage, RaterRows], float],
     unasked: Collection[str] = (),
 ) -> dict[str, float]:
     """
@@ -126,7 +126,7 @@ def figures_of(
     return figures | {"missing": len(missing)}
 
 
-def shown(image: ImageKey) -> str:
+def shown(image: RatedImage) -> str:
     return "/".join(image)
 
 
@@ -142,7 +142,7 @@ def dsg(answers: Path, likert: Path, dependencies: Dependencies) -> dict[str, fl
     """
     found = answers_by_image(answers, "dsg", ID, ID, PARENTS)
 
-    def score_of(image: ImageKey, rows: Sequence[Mapping[str, str]]) -> float:
+    def score_of(image: RatedImage, rows: Sequence[Mapping[str, str]]) -> float:
         try:
             return dsg_score(rows, dependencies)
         except ValueError as exc:

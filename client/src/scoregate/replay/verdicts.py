@@ -19,14 +19,14 @@ from service.metrics.objects.tasks import CLASSES, Colour, Task, check, check_kn
 from service.metrics.tifa import fold as tifa_fold
 from service.questions.sets import Question
 
-Content = TypeVar("Content", bound=BaseModel)
+M = TypeVar("M", bound=BaseModel)
 
 BLOCK = re.compile(r"Question:(.*?)Verdict:([^\n]*)", re.DOTALL)
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-def parsed(kind: type[Content], data: bytes, place: str) -> Content:
+def parsed(kind: type[M], data: bytes, place: str) -> M:
     """
     Parse JSON; *place* is where it stands.
 
@@ -58,7 +58,7 @@ def first_fault(exc: ValidationError) -> str:
     return f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}"
 
 
-class Answer(BaseModel):
+class AnsweredQuestion(BaseModel):
     """A question with its answer; other fields are kept."""
 
     model_config = ConfigDict(extra="allow", strict=True)
@@ -72,7 +72,7 @@ class Answer(BaseModel):
 class Evaluation(BaseModel):
     """The answers by picture, then by question; the file's figures are not read."""
 
-    question_details: dict[str, dict[str, Answer]]
+    question_details: dict[str, dict[str, AnsweredQuestion]]
 
 
 def tifa(answers: Path) -> dict[str, Any]:

@@ -24,7 +24,6 @@ SEED = 0
 
 TURNED_SIGNS = {">": "<", "<": ">", "=": "="}
 KINDS = {">": "better", "<": "worse", "=": "same"}
-Relations = dict[tuple[str, str], str]
 
 
 def agreement(scored: ScoredRow) -> str:
@@ -175,7 +174,7 @@ def ordered(values: Floats | list[float], rows: Sequence[ReportRow], alpha: floa
     return ordering(values, [row.model or "" for row in rows], [row.item or "" for row in rows], alpha=alpha)
 
 
-def relations(found: Ordering) -> Relations:
+def relations(found: Ordering) -> dict[tuple[str, str], str]:
     """Return the relations by row and column."""
     known = {(pair.a, pair.b): pair.relation for pair in found.pairs}
     return known | {(b, a): TURNED_SIGNS[relation] for (a, b), relation in known.items()}

@@ -28,7 +28,7 @@ FRAME = 40  # bytes around a picture in the page
 MAX_IMAGES = 4  # pictures of a prompt and generator that are shown
 PASSING_SCORE = 0.5  # a question with this score or more is passed
 
-Key = tuple[str, str | None, str | None]  # generator, name and prompt of a picture
+ThumbnailKey = tuple[str, str | None, str | None]  # generator, name and prompt of a picture
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ def questions_of(sides: Prompt) -> Iterator[list[Any]]:
             yield [shown(metric), shown(text), passed]
 
 
-def thumbnails(data: SideBySide, prompts: Mapping[str, Prompt], most: int) -> dict[Key, str]:
+def thumbnails(data: SideBySide, prompts: Mapping[str, Prompt], most: int) -> dict[ThumbnailKey, str]:
     """Return the pictures of the page as addresses, in *most* bytes together; none for a changed one."""
     wanted = {
         (name, each.image, each.prompt): each.sha256
@@ -162,7 +162,7 @@ def thumbnails(data: SideBySide, prompts: Mapping[str, Prompt], most: int) -> di
         for each in side.shown
     }
     of_one = (most / max(len(wanted), 1) - FRAME) * 3 / 4  # base64 makes 4 bytes of 3
-    found: dict[Key, str] = {}
+    found: dict[ThumbnailKey, str] = {}
     with closing(Progress(len(wanted), leave=False)) as progress:
         for generator in data.generators:
             for key, address in images_of(generator, wanted, of_one):
@@ -172,8 +172,8 @@ def thumbnails(data: SideBySide, prompts: Mapping[str, Prompt], most: int) -> di
 
 
 def images_of(
-    generator: ScoredGenerator, wanted: Mapping[Key, str | None], most: float
-) -> Iterator[tuple[Key, str]]:
+    generator: ScoredGenerator, wanted: Mapping[ThumbnailKey, str | None], most: float
+) -> Iterator[tuple[ThumbnailKey, str]]:
     """Yield those of the *wanted* pictures that are still as they were scored."""
     for row in generator.rows():
         key = generator.name, row.image, row.prompt
@@ -184,7 +184,7 @@ def images_of(
             yield key, data_uri(data, most)
 
 
-def image_scripts(prompts: Mapping[str, Prompt], found: Mapping[Key, str]) -> Iterator[str]:
+def image_scripts(prompts: Mapping[str, Prompt], found: Mapping[ThumbnailKey, str]) -> Iterator[str]:
     """Yield the pictures of each prompt as data that the script reads when the prompt is seen."""
     for place, sides in enumerate(prompts.values()):
         addresses = [

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 TIMEOUT_S = 600.0  # seconds for a request
 ITEMS_PER_REQUEST = 16  # items of a request; the pictures of several requests are in memory
 
-Opened = Callable[[], "AbstractContextManager[Session]"]
+SessionFactory = Callable[[], "AbstractContextManager[Session]"]
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ def kept_file(out: Path) -> Path:
     return out / KEPT_FILE if out.is_dir() else out.with_name(f"{out.name}.{KEPT_FILE}")
 
 
-def into_file(batch: Batch, dataset: Dataset, service: Service, opened: Opened) -> BatchOutcome:
+def into_file(batch: Batch, dataset: Dataset, service: Service, opened: SessionFactory) -> BatchOutcome:
     """Score a data set into one file."""
     with scored(opened, batch.out) as found:
         left_over, summary = len(found.results.left_over), Summary.of(found.results.lines())
@@ -187,7 +187,7 @@ def into_file(batch: Batch, dataset: Dataset, service: Service, opened: Opened) 
     return BatchOutcome(batch.out, found.dataset, files, found.requested, summary, left_over, found.seconds)
 
 
-def into_folder(batch: Batch, dataset: Dataset, service: Service, opened: Opened) -> BatchOutcome:
+def into_folder(batch: Batch, dataset: Dataset, service: Service, opened: SessionFactory) -> BatchOutcome:
     """Score shards into a folder, here or on a cluster."""
     if batch.ray:
         from scoregate.runs.cluster import score_on_cluster
@@ -214,7 +214,7 @@ class ScoredRows(NamedTuple):
 
 
 @contextmanager
-def scored(opened: Opened, file: Path) -> Iterator[ScoredRows]:
+def scored(opened: SessionFactory, file: Path) -> Iterator[ScoredRows]:
     """Score the rows without results; yield the results in *file*."""
     with opened() as here:
         dataset, count = here.dataset, here.dataset.count()

@@ -25,7 +25,7 @@ from scoregate.errors import InputError
 from scoregate.local import Service, server
 from scoregate.runs.batch_settings import Batch, Scoring
 from scoregate.runs.manifest import content_of
-from scoregate.runs.pool import Place, Pool, attempt, joined, place_of, with_errors
+from scoregate.runs.pool import Pool, WorkerSetup, attempt, joined, setup_of, with_errors
 from scoregate.runs.results import files_of, journal_of
 from scoregate.runs.summary import Summary
 from scoregate.text import say
@@ -37,11 +37,11 @@ class ShardScorer(Protocol):
     def finish(self, shard: Path, file: Path, *, retry: bool) -> tuple[int, Any]: ...
 
 
-Opened = Callable[[], AbstractContextManager[ShardScorer]]
+ScorerFactory = Callable[[], AbstractContextManager[ShardScorer]]
 
 
 def score_on_cluster(
-    batch: Batch, dataset: Dataset, service: Service, opened: Opened
+    batch: Batch, dataset: Dataset, service: Service, opened: ScorerFactory
 ) -> tuple[dict[Path, Path], int, Summary]:
     """
     Score shards into the folder of a *batch* on a cluster; files that are there are checked first.
@@ -59,7 +59,7 @@ def score_on_cluster(
         NoResultError: a shard ended several processes.
     """
     folder, retry, asked = batch.out, batch.retry, 0
-    place, files = place_of(service), files_of(dataset.shards, folder)
+    setup, files = setup_of(service), files_of(dataset.shards, folder)
     left = {file for file in files if retry or not file.exists() or journal_of(file).exists()}
     if left:
         dataset.check_samples()
@@ -69,10 +69,10 @@ def score_on_cluster(
     summary = Summary()
     with joined(batch) as pool:
         unscored = [files[file] for file in first if file in left]
-        scoring = scoring_of(batch, place)
+        scoring = scoring_of(batch, setup)
         asking = replace(dataset, metrics=scoring.names)
-        sets = write_sets(pool, place, scoring, service, asking, unscored, folder)
-        for number, row in enumerate(pool.map(ShardActor, (place, sets, opened, retry), rows), 1):
+        sets = write_sets(pool, setup, scoring, service, asking, unscored, folder)
+        for number, row in enumerate(pool.map(ShardActor, (setup, sets, opened, retry), rows), 1):
             asked += int(row["asked"])
             summary.add(pickle.loads(row["summary"]))
             if row["whole"] and not Path(row["file"]).exists():
@@ -85,13 +85,13 @@ def score_on_cluster(
     return {file: shard for file, shard in files.items() if file.exists()}, asked, summary
 
 
-def scoring_of(batch: Batch, place: Place) -> Scoring:
+def scoring_of(batch: Batch, setup: WorkerSetup) -> Scoring:
     """Return what is scored, with the metrics of a policy of the models' settings.  Raises `InputError`."""
     if not batch.policy:
         return batch
     from scoregate.decisions.policies import served_policy  # few runs need it
 
-    listed = server().policies_in(place.names, str(batch.policy_file or ""))
+    listed = server().policies_in(setup.names, str(batch.policy_file or ""))
     named = served_policy(listed, batch.policy)
     return batch.deciding(named.name, named.rules.deciding, named.options)
 
@@ -99,14 +99,14 @@ def scoring_of(batch: Batch, place: Place) -> Scoring:
 class ShardActor:
     """Scores shards.  The first call loads the models, so that an error keeps its type."""
 
-    def __init__(self, place: Place, sets: Sequence[Path], opened: Opened, retry: bool) -> None:
-        self._place, self._sets, self._opened, self._retry = place, sets, opened, retry
+    def __init__(self, setup: WorkerSetup, sets: Sequence[Path], opened: ScorerFactory, retry: bool) -> None:
+        self._setup, self._sets, self._opened, self._retry = setup, sets, opened, retry
         self._stack = ExitStack()
 
     @cached_property
     def session(self) -> ShardScorer:
         """The models of this process."""
-        with self._place.prepared(self._sets):
+        with self._setup.prepared(self._sets):
             return self._stack.enter_context(self._opened())
 
     @with_errors
@@ -114,8 +114,8 @@ class ShardActor:
         """Score a shard if it has no file, else check that file."""
         [shard], [file] = map(Path, batch["shard"]), map(Path, batch["file"])
         session = self.session
-        self._place.check(shard, file.parent)
-        with attempt(self._place.run, shard, file):
+        self._setup.check(shard, file.parent)
+        with attempt(self._setup.run, shard, file):
             asked, summary = session.finish(shard, file, retry=self._retry)
         return {
             "file": [str(file)],
@@ -182,10 +182,10 @@ class Styles:
 
 @with_errors
 def prompts_in(
-    batch: Mapping[str, Any], place: Place, dataset: Dataset, names: Sequence[str]
+    batch: Mapping[str, Any], setup: WorkerSetup, dataset: Dataset, names: Sequence[str]
 ) -> dict[str, list[Any]]:
     """Return the distinct prompts of a shard with their options, for each of the metrics *names*."""
-    place.enter()
+    setup.enter()
     [shard] = batch["shard"]
     found: Counter[tuple[str, str, str]] = Counter()
     for row in replace(dataset, path=Path(shard), part=True):
@@ -202,13 +202,13 @@ def prompts_in(
 class QuestionActor:
     """Writes question sets.  The first call loads the models, so that an error keeps its type."""
 
-    def __init__(self, place: Place, sets: Sequence[Path], service: Service) -> None:
-        self._place, self._sets, self._service = place, sets, service
+    def __init__(self, setup: WorkerSetup, sets: Sequence[Path], service: Service) -> None:
+        self._setup, self._sets, self._service = setup, sets, service
 
     @cached_property
     def client(self) -> scoregate.Client:
         """The models of this process."""
-        with self._place.prepared(self._sets):
+        with self._setup.prepared(self._sets):
             return self._service.client()
 
     @with_errors
@@ -241,7 +241,7 @@ class QuestionActor:
 
 def write_sets(
     pool: Pool,
-    place: Place,
+    setup: WorkerSetup,
     scoring: Scoring,
     service: Service,
     dataset: Dataset,
@@ -260,11 +260,11 @@ def write_sets(
     Raises:
         InputError: rows, or metrics, need different sets for one prompt.
     """
-    styles = Styles(place.names, scoring.names, scoring.options)
+    styles = Styles(setup.names, scoring.names, scoring.options)
     folder = folder / QUESTIONS
     if shards and styles.asked:
         folder.mkdir(exist_ok=True)
-        wanted = distinct(pool, place, styles, dataset, shards)
+        wanted = distinct(pool, setup, styles, dataset, shards)
         rows = []
         for style, (asked, prompts) in wanted.items():
             known = known_prompts(folder / f"{style}.jsonl")
@@ -278,12 +278,12 @@ def write_sets(
                 f"{style}: {len(prompts)} distinct prompts in {sum(prompts.values())} rows,"
                 f" {len(missing)} of them without questions"
             )
-        write_missing(pool, (place, sorted(folder.glob("*.jsonl")), service), rows, folder)
+        write_missing(pool, (setup, sorted(folder.glob("*.jsonl")), service), rows, folder)
     return sorted(folder.glob("*.jsonl"))
 
 
 def distinct(
-    pool: Pool, place: Place, styles: Styles, dataset: Dataset, shards: Sequence[Path]
+    pool: Pool, setup: WorkerSetup, styles: Styles, dataset: Dataset, shards: Sequence[Path]
 ) -> dict[str, tuple[Asked, Counter[str]]]:
     """Return by style the first metric that has it, and the number of its rows with each prompt."""
     asked = {each.name: each for each in styles.asked}
@@ -292,7 +292,7 @@ def distinct(
     found: dict[str, tuple[Asked, Counter[str]]] = {}
     variants: dict[str, str] = {}
     hashes: dict[tuple[str, str], tuple[str, str] | None] = {}
-    for row in pool.map(prompts_in, (place, dataset, list(asked)), rows):
+    for row in pool.map(prompts_in, (setup, dataset, list(asked)), rows):
         key = name, options = row["name"], row["options"]
         own = json.loads(options or "{}")
         if key not in hashes:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from scoregate.decisions.policies import NamedPolicy
     from scoregate.runs.batch_settings import Scoring
 
-Key = tuple[str | None, str | None, str]
+LineKey = tuple[str | None, str | None, str]
 FIELDS = {*PLAIN, "scores", "errors"}
 OBJECTS = ("scores", "errors", "models", "options", "own_options", "question_sets", "columns", "details")
 LISTS = ("warnings", "lower_is_better", "own_metrics")
@@ -258,7 +258,7 @@ def is_unreadable(line: Line) -> bool:
     return not line["scores"] and all(error["code"] == UNREADABLE for error in line["errors"].values())
 
 
-def key(line: Line) -> Key:
+def key(line: Line) -> LineKey:
     """Return the key of the line's row, as `Row.key`."""
     return line["image"], line["prompt"], dumped_options(line.get("own_options", {}))
 

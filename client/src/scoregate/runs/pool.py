@@ -29,7 +29,7 @@ MISSING_EXTRA = "--ray needs {}: pip install './client[ray-data]' in a checkout 
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerSetup:
     """
     What each process of the cluster needs before it loads the models.
 
@@ -230,9 +230,9 @@ def joined(batch: Batch) -> Iterator[Pool]:
         yield Pool(data, batch)
 
 
-def place_of(service: Service) -> Place:
+def setup_of(service: Service) -> WorkerSetup:
     """Return where the cluster's processes work.  Raises `InputError` if the service is none of their own."""
     names = service.models
     if not names:
         raise InputError("--ray needs --local NAME: each process of the cluster loads these models")
-    return Place(Path.cwd(), names, uuid4().hex)
+    return WorkerSetup(Path.cwd(), names, uuid4().hex)

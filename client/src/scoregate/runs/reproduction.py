@@ -19,7 +19,7 @@ from scoregate.runs.results import CHANGED, Results, lines_of, pinned, texts_of
 from scoregate.settings import CONCURRENCY, Setting, finite, whole
 
 TOLERANCE = 1e-4
-Change = tuple[str, str, str]  # a field of the provenance: its name, then and now
+FieldChange = tuple[str, str, str]  # a field of the provenance: its name, then and now
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +70,7 @@ class Differences:
 
     metrics: dict[str, MetricDifference]
     rows: list[dict[str, Any]] = field(default_factory=list)
-    changes: list[Change] = field(default_factory=list)
+    changes: list[FieldChange] = field(default_factory=list)
     lost: int = 0
 
     @property
@@ -197,7 +197,7 @@ def with_sets(row: Row, line: Line, sets: Sets) -> dict[str, dict[str, Any]]:
     return options
 
 
-def changed(content: Mapping[str, Any], now: Mapping[str, Any], dataset: Path) -> Iterator[Change]:
+def changed(content: Mapping[str, Any], now: Mapping[str, Any], dataset: Path) -> Iterator[FieldChange]:
     """Yield what differs in the provenance: its name, then and now."""
     then = content["runs"][-1] if content["runs"] else {}
     now = {name: facts for name, facts in now.items() if name != "options" or name in then}

@@ -45,8 +45,8 @@ from scoregate.records import (
 from scoregate.runs.batch_settings import KINDS, check_kind
 from scoregate.runs.plan import (
     DECISION_FIELDS,
-    Key,
     Line,
+    LineKey,
     Plan,
     checked,
     finite,
@@ -82,7 +82,7 @@ def files_of(shards: Iterable[Path], folder: Path) -> dict[Path, Path]:
     return {folder / f"{stem(shard)}.parquet": shard for shard in shards}
 
 
-class Results(Store[Key]):
+class Results(Store[LineKey]):
     """
     Lines by row of the data set.
 
@@ -111,7 +111,7 @@ class Results(Store[Key]):
         self.plan.check(line, place)
         return line
 
-    def key(self, line: Line) -> Key:
+    def key(self, line: Line) -> LineKey:
         """Return the key of the line's row."""
         return key(line)
 

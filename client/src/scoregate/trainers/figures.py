@@ -18,12 +18,12 @@ from itertools import chain
 from statistics import fmean, pstdev
 from typing import Any
 
-from scoregate.trainers.outcomes import Outcome, Scored
+from scoregate.trainers.outcomes import Scored, ScoredOrError
 
 PREFIX = "scoregate/"
 
 
-def statistics(outcomes: Sequence[Outcome], groups: Sequence[Hashable]) -> dict[str, float]:
+def statistics(outcomes: Sequence[ScoredOrError], groups: Sequence[Hashable]) -> dict[str, float]:
     """
     Return figures of *outcomes*, each named `scoregate/…`.
 

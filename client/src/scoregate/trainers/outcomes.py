@@ -46,7 +46,7 @@ class Scored(float):
     of_group: bool = False
 
 
-Outcome = Scored | ScoregateError
+ScoredOrError = Scored | ScoregateError
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class WeightedSum:
                     " score a picture would have a higher reward"
                 )
 
-    def of(self, result: Result) -> Outcome:
+    def of(self, result: Result) -> ScoredOrError:
         """
         Return the reward of a result, or the first error of a required metric.
 
@@ -180,7 +180,7 @@ def complete(outcomes: Sequence[T | ScoregateError]) -> list[T]:
     return found
 
 
-def of_the_sample(outcome: Outcome) -> bool:
+def of_the_sample(outcome: ScoredOrError) -> bool:
     """Return True for an error that the picture or its prompt has caused."""
     return isinstance(outcome, InvalidError) and of_one(outcome)
 
@@ -207,7 +207,7 @@ def names(error: ScoregateError, place: str) -> bool:
     return bool(error.errors) and all(each["pointer"].startswith(place) for each in error.errors)
 
 
-def best_first(outcomes: Sequence[Outcome], lower_is_better: Callable[[], bool]) -> dict[int, float]:
+def best_first(outcomes: Sequence[ScoredOrError], lower_is_better: Callable[[], bool]) -> dict[int, float]:
     """
     Return the scores among *outcomes* by index, the best one first.
 
@@ -223,7 +223,7 @@ def best_first(outcomes: Sequence[Outcome], lower_is_better: Callable[[], bool])
 
 
 def reaching(
-    outcomes: Sequence[Outcome], threshold: float, lower_is_better: Callable[[], bool]
+    outcomes: Sequence[ScoredOrError], threshold: float, lower_is_better: Callable[[], bool]
 ) -> list[bool | ScoregateError]:
     """
     Return for each outcome True if its score is as good as *threshold*, or its error.

@@ -23,9 +23,9 @@ from scoregate.trainers.figures import statistics
 from scoregate.trainers.groups import Gather, groups_of, of_all_ranks
 from scoregate.trainers.images import check_encode, in_batches, items_of
 from scoregate.trainers.outcomes import (
-    Outcome,
     Rewards,
     Scored,
+    ScoredOrError,
     WeightedSum,
     complete,
     filled,
@@ -36,7 +36,7 @@ from scoregate.trainers.outcomes import (
 from scoregate.trainers.sending import Send, Sender, better, passing, pause_s
 from scoregate.trainers.watch import Watch, Watcher
 
-__all__ = ["NoScoreError", "Outcome", "Reward"]
+__all__ = ["NoScoreError", "Reward", "ScoredOrError"]
 
 REQUESTS_AT_ONCE = 8  # requests of one call
 ADVICE_S = 10.0  # the most that the first call waits for warnings about its metrics
@@ -131,7 +131,7 @@ class Reward:
         self._warned: Counter[str] = Counter()
         self._lower: bool | None = None  # None until the first request
         self._advised = False  # whether the warnings of `check` were given in this process
-        self._recent: deque[tuple[str, Outcome]] = deque(maxlen=MAX_RECENT_OUTCOMES)
+        self._recent: deque[tuple[str, ScoredOrError]] = deque(maxlen=MAX_RECENT_OUTCOMES)
         self._watcher = Watcher(Watch.of(self.watch), self._warned) if self.watch else None
 
     @property
@@ -168,8 +168,8 @@ class Reward:
         return figures | (self._watcher.figures() if self._watcher else {})
 
     def _noted(
-        self, prompts: Sequence[str], items: Sequence[Item | ScoregateError], outcomes: list[Outcome]
-    ) -> list[Outcome]:
+        self, prompts: Sequence[str], items: Sequence[Item | ScoregateError], outcomes: list[ScoredOrError]
+    ) -> list[ScoredOrError]:
         """Return *outcomes*, kept for `statistics` and watched."""
         self._recent.extend(zip(map(str, prompts), outcomes, strict=True))
         if self._watcher:
@@ -223,7 +223,7 @@ class Reward:
         references: Sequence[Any] | None = None,
         domains: Sequence[str] | None = None,
         trains: bool = True,
-    ) -> list[Outcome]:
+    ) -> list[ScoredOrError]:
         """
         Return for each picture its reward, a float with `parts`, or its error.
 
@@ -241,7 +241,7 @@ class Reward:
 
     async def outcomes_soon(
         self, images: Any, prompts: Sequence[str], domains: Sequence[str] | None = None
-    ) -> list[Outcome]:
+    ) -> list[ScoredOrError]:
         """Return `outcomes`, awaited; the connections do not depend on the caller's event loop."""
         sums = self._sums_of(domains, len(prompts))
         items = await asyncio.to_thread(items_of, images, prompts, None, encode=self.encode)
@@ -396,7 +396,7 @@ class Reward:
 
     async def _trained(
         self, items: Sequence[Item | ScoregateError], sums: Sequence[WeightedSum]
-    ) -> list[Outcome]:
+    ) -> list[ScoredOrError]:
         """Return `_outcomes`, after the warnings about their metrics if these are the first with a score."""
         outcomes = await self._outcomes(items, sums)
         if not self._advised and any(isinstance(one, Scored) for one in outcomes):
@@ -405,7 +405,7 @@ class Reward:
 
     async def _outcomes(
         self, items: Sequence[Item | ScoregateError], sums: Sequence[WeightedSum]
-    ) -> list[Outcome]:
+    ) -> list[ScoredOrError]:
         """Return the outcome of each item, with retries of temporary errors until the time is up."""
         if self.by_domain:
             items = [*map(with_metrics, items, sums)]

@@ -29,7 +29,7 @@ from scoregate.errors import (
 from scoregate.items import Item, Pairing
 from scoregate.results import Notice, Result, ScoregateWarning
 from scoregate.trainers.groups import win_rates
-from scoregate.trainers.outcomes import Outcome, Scored, WeightedSum, concerns_some
+from scoregate.trainers.outcomes import Scored, ScoredOrError, WeightedSum, concerns_some
 
 AWAY_ERRORS = (
     ServiceConnectionError,
@@ -44,7 +44,8 @@ MAX_FAULTS = 3  # attempts at a call that a model failed
 MAX_PAUSE_S = 8.0  # seconds between two attempts, unless the service requires more
 
 Send = Callable[
-    [Sequence[Item], Sequence[WeightedSum], float, asyncio.Semaphore], Coroutine[Any, Any, list[Outcome]]
+    [Sequence[Item], Sequence[WeightedSum], float, asyncio.Semaphore],
+    Coroutine[Any, Any, list[ScoredOrError]],
 ]
 
 
@@ -72,7 +73,7 @@ class Sender:
         sums: Sequence[WeightedSum],
         deadline: float,
         places: asyncio.Semaphore,
-    ) -> list[Outcome]:
+    ) -> list[ScoredOrError]:
         """
         Return the outcome of each of *items* by its weighted sum, in one request.
 
@@ -104,7 +105,7 @@ class Sender:
         deadline: float,
         places: asyncio.Semaphore,
         pairs: Pairing,
-    ) -> list[Outcome]:
+    ) -> list[ScoredOrError]:
         """Return the outcome of each of *items*, a group with equal sums, from its win rates."""
         async with places:
             results, notices = await win_rates(
@@ -124,7 +125,7 @@ class Sender:
 
     def _outcomes(
         self, results: Sequence[Result], sums: Sequence[WeightedSum], notices: Sequence[Notice]
-    ) -> list[Outcome]:
+    ) -> list[ScoredOrError]:
         """Return the outcome of each result, after its warnings were counted."""
         for notice in notices:  # `strict` has made them errors already
             text = f"{notice.code}: {notice}" if notice.code else str(notice)
@@ -141,12 +142,12 @@ class Sender:
         self.warned[kind] += 1
 
 
-def left_out(outcome: Outcome) -> Mapping[str, ScoregateError]:
+def left_out(outcome: ScoredOrError) -> Mapping[str, ScoregateError]:
     """Return the errors of the metrics that a reward lacks."""
     return outcome.left_out if isinstance(outcome, Scored) else {}
 
 
-def better(before: Any, outcome: Outcome) -> Outcome:
+def better(before: Any, outcome: ScoredOrError) -> ScoredOrError:
     """
     Return which of two outcomes of an item to keep; *before* is the item itself the first time.
 

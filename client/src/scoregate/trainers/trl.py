@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from scoregate.errors import ScoregateError
-from scoregate.trainers.outcomes import Outcome, complete, of_one
+from scoregate.trainers.outcomes import ScoredOrError, complete, of_one
 from scoregate.trainers.reward import Reward
 
 Log = Callable[[str, Any], Any]
@@ -90,7 +90,11 @@ def columns_of(columns: Mapping[str, Any], images: str, domains: str) -> tuple[A
 
 
 def logged(
-    reward: Reward, mask: bool, outcomes: Sequence[Outcome], log_metric: Log | None, log_extra: Log | None
+    reward: Reward,
+    mask: bool,
+    outcomes: Sequence[ScoredOrError],
+    log_metric: Log | None,
+    log_extra: Log | None,
 ) -> list[float | None]:
     """Return the rewards among *outcomes*, after TRL's log got their figures.  Raises `NoScoreError`."""
     masked = [isinstance(one, ScoregateError) and mask and of_one(one) for one in outcomes]

@@ -46,7 +46,7 @@ from scoregate.text import hinted_keywords
 from scoregate.trainers.divergence import STEPS_OF_A_RUN, Divergence
 from scoregate.trainers.figures import PREFIX, log
 from scoregate.trainers.images import size_of
-from scoregate.trainers.outcomes import Outcome, Scored
+from scoregate.trainers.outcomes import Scored, ScoredOrError
 from scoregate.trainers.sending import Sender, left_out
 
 
@@ -145,7 +145,7 @@ class Step:
     thumbnails: dict[str, list[bytes]] = field(default_factory=dict)
     skipped: int = 0
 
-    def add(self, outcome: Outcome, result: Result) -> None:
+    def add(self, outcome: ScoredOrError, result: Result) -> None:
         """Add the scores of a watched picture."""
         errors = [*result.errors.values(), outcome, *left_out(outcome).values()]
         self.no_text.append(any(isinstance(each, NoTextError) for each in errors))
@@ -251,7 +251,7 @@ class Watched:
 
     step: Step
     item: Item
-    outcome: Outcome
+    outcome: ScoredOrError
     scored: bool
     compared: bool
 
@@ -293,7 +293,7 @@ class Watching:
     def observe(
         self,
         items: Sequence[Item | ScoregateError],
-        outcomes: Sequence[Outcome],
+        outcomes: Sequence[ScoredOrError],
         sender: Sender,
         portal: Portal,
     ) -> None:
@@ -330,7 +330,7 @@ class Watching:
             for work in list(self._workers.values()):
                 work.cancel()
 
-    def _offer(self, step: Step, item: Item | ScoregateError, outcome: Outcome) -> None:
+    def _offer(self, step: Step, item: Item | ScoregateError, outcome: ScoredOrError) -> None:
         """Put a picture into the queue if it is in the sample, or note that there is no room."""
         scored = next(self._number) == self._next
         if scored:
@@ -493,7 +493,7 @@ class Watcher:
     def observe(
         self,
         items: Sequence[Item | ScoregateError],
-        outcomes: Sequence[Outcome],
+        outcomes: Sequence[ScoredOrError],
         sender: Sender,
         portal: Portal,
     ) -> None:

@@ -108,7 +108,7 @@ def kind(value: Any) -> str | None:
     return f"an OpenAI {given}" if isinstance(given, str) and given in known else None
 
 
-AnyQuestion = Annotated[
+AnyOpenAiQuestion = Annotated[
     Annotated[Predicate, branch("an OpenAI predicate")]
     | Annotated[OpenAiChoiceQuestion, branch("an OpenAI choice")]
     | Annotated[OpenAiScoreQuestion, branch("an OpenAI score")],
@@ -132,7 +132,10 @@ class OpenAiRequest(Loose):
 
     model: str | None = None
     input: Any
-    questions: Annotated[list[AnyQuestion], Field(min_length=1, max_length=MAX_QUESTIONS, fail_fast=True)]
+    questions: Annotated[
+        list[AnyOpenAiQuestion],
+        Field(min_length=1, max_length=MAX_QUESTIONS, fail_fast=True),
+    ]
 
     def image_sources(self) -> list[tuple[str, str]]:
         """Return each picture of the input with its place."""
@@ -194,7 +197,7 @@ def parts(content: Any, place: str) -> Iterator[tuple[str, bool, str]]:
                 raise Invalid(f"{where}: must be an input_text, an input_json or an input_image")
 
 
-def question_of(asked: AnyQuestion, state: str, place: str, seen: dict[str, ImageRef]) -> TypedQuestion:
+def question_of(asked: AnyOpenAiQuestion, state: str, place: str, seen: dict[str, ImageRef]) -> TypedQuestion:
     """
     Return a question of the wire after the text of the input.
 
@@ -228,7 +231,7 @@ def value_text(value: str | bool) -> str:
     return value if isinstance(value, str) else str(value).lower()
 
 
-def answer_to(question: AnyQuestion, reading: Reading) -> dict[str, Any]:
+def answer_to(question: AnyOpenAiQuestion, reading: Reading) -> dict[str, Any]:
     """Return the answer to a question."""
     common = {"type": question.type, "name": question.name}
     shares = reading.probabilities

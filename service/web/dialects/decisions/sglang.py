@@ -20,7 +20,7 @@ from service.web.dialects.wire import Loose
 
 MAX_QUESTIONS = 400
 MAX_OPTIONS = 26
-Described = str | dict[str, Any] | list[Any]
+TextOrJson = str | dict[str, Any] | list[Any]
 FORMAT_VERSION = 0  # SGLang's own versions count from 1
 UNSUPPORTED_FIELDS = ("chat_template_kwargs", "prompt_format_version", "return_prompt_token_ids")
 
@@ -35,7 +35,7 @@ class NamedOption(Loose):
     """
 
     name: str
-    description: Described | None = None
+    description: TextOrJson | None = None
 
 
 class SglangQuestion(Loose):
@@ -49,7 +49,7 @@ class SglangQuestion(Loose):
     """
 
     id: Annotated[str, Field(min_length=1)]
-    question: Described
+    question: TextOrJson
 
 
 class SglangYesNoQuestion(SglangQuestion):
@@ -61,8 +61,8 @@ class SglangYesNoQuestion(SglangQuestion):
     """
 
     type: Literal["yes_no"]
-    yes: Described | None = None
-    no: Described | None = None
+    yes: TextOrJson | None = None
+    no: TextOrJson | None = None
 
     @property
     def named(self) -> list[Option]:
@@ -96,7 +96,7 @@ class SglangScoreQuestion(SglangQuestion):
     """
 
     type: Literal["score"]
-    levels: Annotated[list[Described], Field(min_length=2, max_length=MAX_LEVELS, fail_fast=True)]
+    levels: Annotated[list[TextOrJson], Field(min_length=2, max_length=MAX_LEVELS, fail_fast=True)]
 
     @property
     def named(self) -> list[Option]:
@@ -111,7 +111,7 @@ def kind(value: Any) -> str | None:
     return f"an SGLang {given}" if isinstance(given, str) and given in known else None
 
 
-AnyQuestion = Annotated[
+AnySglangQuestion = Annotated[
     Annotated[SglangYesNoQuestion, branch("an SGLang yes_no")]
     | Annotated[SglangChoiceQuestion, branch("an SGLang choice")]
     | Annotated[SglangScoreQuestion, branch("an SGLang score")],
@@ -146,9 +146,12 @@ class SglangRequest(Loose):
     """
 
     model: str | None = None
-    input: Described
+    input: TextOrJson
     images: Annotated[list[SglangImage], Field(max_length=MAX_PARTS, fail_fast=True)] | None = None
-    questions: Annotated[list[AnyQuestion], Field(min_length=1, max_length=MAX_QUESTIONS, fail_fast=True)]
+    questions: Annotated[
+        list[AnySglangQuestion],
+        Field(min_length=1, max_length=MAX_QUESTIONS, fail_fast=True),
+    ]
     temperature: float | int | None = None
     chat_template_kwargs: dict[str, Any] | None = None
     prompt_format_version: Whole | None = None
@@ -191,7 +194,7 @@ class SglangRequest(Loose):
         }
 
 
-def answer_to(question: AnyQuestion, reading: Reading) -> dict[str, Any]:
+def answer_to(question: AnySglangQuestion, reading: Reading) -> dict[str, Any]:
     """Return the answer to a question."""
     value: dict[str, Any] = {}
     if isinstance(question, SglangYesNoQuestion):

@@ -45,7 +45,7 @@ class Array(list[Any]):
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class PickledFunction:
     """A function that pickles may call by a name; its first argument is the `Charge`."""
 
     call: Callable[..., Any]
@@ -92,19 +92,19 @@ OF_NUMPY: Mapping[str, Callable[..., Any]] = {
     "multiarray scalar": scalar,
     "numeric _frombuffer": from_buffer,
 }
-NAMES: Mapping[str, Known] = {
-    "_codecs encode": Known(encode),
-    "__builtin__ bytes": Known(no_bytes),
-    "numpy dtype": Known(dtype),
-    "numpy ndarray": Known(reconstruct),
-    **{f"numpy.core.{name}": Known(call) for name, call in OF_NUMPY.items()},  # NumPy 1
-    **{f"numpy._core.{name}": Known(call) for name, call in OF_NUMPY.items()},  # NumPy 2
+NAMES: Mapping[str, PickledFunction] = {
+    "_codecs encode": PickledFunction(encode),
+    "__builtin__ bytes": PickledFunction(no_bytes),
+    "numpy dtype": PickledFunction(dtype),
+    "numpy ndarray": PickledFunction(reconstruct),
+    **{f"numpy.core.{name}": PickledFunction(call) for name, call in OF_NUMPY.items()},  # NumPy 1
+    **{f"numpy._core.{name}": PickledFunction(call) for name, call in OF_NUMPY.items()},  # NumPy 2
 }
 
 
 def called(charge: Charge, function: Any, arguments: Any) -> Any:
     """Return the result of a pickle's call.  Raises `Malformed`, `TooLarge`, or `ValueError`."""
-    if not isinstance(function, Known) or not isinstance(arguments, tuple):
+    if not isinstance(function, PickledFunction) or not isinstance(arguments, tuple):
         raise Malformed("the pickle calls a value; the opcode REDUCE is refused")
     try:
         return function.call(charge, *arguments)

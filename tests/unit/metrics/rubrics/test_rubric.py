@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from models.images.image import Image
 from service.metrics.common.contract import Item
-from service.metrics.rubrics.grading import Prompt, Rating
+from service.metrics.rubrics.grading import JudgePrompt, Rating
 from service.metrics.rubrics.options import RUBRICS, JudgeOptions, options_with
 from service.metrics.rubrics.output import Output
 from service.metrics.rubrics.prompt_files import MAX_BYTES
@@ -145,7 +145,7 @@ def test_the_rubrics_of_benchmarks_send_what_they_have_always_sent(name):
     image, *others = (Image.of(PIL.Image.new("RGB", (8, 8)), colour) for colour in COLOURS)
     rating = Rating(RUBRICS[name], name, False, DATA)
     item = Item(image, "a {dog} {prompt}", references=tuple(others[:2]), source=others[2])
-    sent = [Prompt.of(call, item, rating).written(rating, 0) for call in rating.rubric.calls]
+    sent = [JudgePrompt.of(call, item, rating).written(rating, 0) for call in rating.rubric.calls]
 
     assert GOLDEN_CALLS[name] == [
         {
@@ -167,7 +167,7 @@ def test_the_rubrics_of_the_service_send_what_they_have_always_sent(name, labels
     rubric = RUBRICS[name]
     [call] = rubric.calls
     [output] = call.outputs
-    sent = Prompt.of(call, item, Rating(rubric, name, labels == "A-E", {}))
+    sent = JudgePrompt.of(call, item, Rating(rubric, name, labels == "A-E", {}))
     labelled = sent.labelled(output, Rating(rubric, name, labels == "A-E", {}))
 
     before = [each if isinstance(each, str) else each.digest for each in labelled.before]
@@ -187,7 +187,7 @@ def test_a_written_answer_of_one_token_has_the_limit_and_the_labels_of_its_call(
     )
     item = Item(Image.of(PIL.Image.new("RGB", (8, 8)), "red"), "a dog")
     sent = [
-        Prompt.of(rubric.calls[0], item, rating).written(rating, 0)
+        JudgePrompt.of(rubric.calls[0], item, rating).written(rating, 0)
         for rating in (Rating(rubric, "a", letters, {}) for letters in (False, True))
     ]
 

@@ -11,8 +11,8 @@ from scoregate.evaluation.outcome import TABLE, FigureOutcome, FigureSettings, O
 from scoregate.evaluation.raters import LEVELS, Level, alpha, convergence
 from scoregate.evaluation.tables import Table
 from scoregate.evaluation.templates import (
-    Answers,
     ImageKey,
+    TemplateAnswers,
     correlations,
     reliable,
     scores,
@@ -240,7 +240,7 @@ def of_templates(settings: TemplatesSettings, table: Table) -> FigureOutcome:
     return FigureOutcome(content, draw)
 
 
-def answers_of(table: Table, names: Mapping[str, str], unit: str | None = None) -> Answers:
+def answers_of(table: Table, names: Mapping[str, str], unit: str | None = None) -> TemplateAnswers:
     """
     Return the complete rows.
 
@@ -261,7 +261,7 @@ def answers_of(table: Table, names: Mapping[str, str], unit: str | None = None) 
     template = [name.lower() for name in template]
     pairs = list(zip(template, answer, strict=True))
     values = table.each(names["answer"], lambda pair: valued(*pair), pairs)
-    return Answers(template, item, model, of, rater, values)
+    return TemplateAnswers(template, item, model, of, rater, values)
 
 
 def write(path: Path, found: dict[str, dict[ImageKey, float]]) -> None:

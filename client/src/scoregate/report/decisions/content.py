@@ -14,15 +14,15 @@ from scoregate.decisions.logs import DECISIONS, opened, rows_of
 from scoregate.decisions.trial import label_of
 from scoregate.evaluation.arrays import Floats
 from scoregate.report.decisions.drift import MIN_REFERENCE, Bins, drift, psi
-from scoregate.report.decisions.policy_log import DAY_S, Places, PolicyLog
+from scoregate.report.decisions.policy_log import DAY_S, NumberedScores, PolicyLog
 from scoregate.report.decisions.rates import DrawnRow, as_row, error_rates
 from scoregate.report.decisions.settings import ReportSettings
 
 WEEK = 7  # days of a reference
 PERCENTILES = (50, 95, 99)
 
-Row = dict[str, Any]
-Drawings = dict[tuple[str, str], dict[str, Any]]  # keys are ids of policies, and drawings
+LogFields = dict[str, Any]
+DrawingsByPolicy = dict[tuple[str, str], dict[str, Any]]  # keys are ids of policies, and drawings
 
 
 def content_of(settings: ReportSettings) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def content_of(settings: ReportSettings) -> dict[str, Any]:
             log.execute("BEGIN")  # all queries see the same rows
         labels = labels_of(logs)
         policies: dict[str, PolicyLog] = {}
-        others = dict[tuple[str, str], Row]()
+        others = dict[tuple[str, str], LogFields]()
         drawn = {id for log in logs for (id,) in log.execute("SELECT DISTINCT decision_id FROM samples")}
         known = set[str]()
         for row in merge(*(rows_of(log, *settings.where()) for log in logs), key=itemgetter("time")):
@@ -71,7 +71,9 @@ def content_of(settings: ReportSettings) -> dict[str, Any]:
     }
 
 
-def count_label(others: dict[tuple[str, str], Row], row: Row, label: Row, drawn: bool) -> None:
+def count_label(
+    others: dict[tuple[str, str], LogFields], row: LogFields, label: LogFields, drawn: bool
+) -> None:
     """Count a labelled row by policy and decision."""
     empty = {
         "policy": row["policy"],
@@ -89,8 +91,8 @@ def count_label(others: dict[tuple[str, str], Row], row: Row, label: Row, drawn:
 
 
 def drawings_of(
-    logs: Sequence[sqlite3.Connection], settings: ReportSettings, labels: Mapping[str, Row]
-) -> Drawings:
+    logs: Sequence[sqlite3.Connection], settings: ReportSettings, labels: Mapping[str, LogFields]
+) -> DrawingsByPolicy:
     """Return the drawn rows of each policy and drawing, with the time of both ends."""
     where, values = settings.where()
     query = (
@@ -98,7 +100,7 @@ def drawings_of(
         f" FROM (SELECT * FROM decisions WHERE {where}) d JOIN samples s ON s.decision_id = d.decision_id"
         " ORDER BY s.time, s.draw"
     )
-    found: Drawings = {}
+    found: DrawingsByPolicy = {}
     for log in logs:
         for row in log.execute(query, values):
             empty = {"rows": [], "first": row["time"], "drawn_at": row["drawn_at"]}
@@ -110,7 +112,7 @@ def drawings_of(
     return dict(sorted(found.items(), key=lambda each: (each[0][0], each[1]["drawn_at"], each[0][1])))
 
 
-def rate_row(key: tuple[str, str], drawing: Mapping[str, Any], policy: PolicyLog, seed: int) -> Row:
+def rate_row(key: tuple[str, str], drawing: Mapping[str, Any], policy: PolicyLog, seed: int) -> LogFields:
     """Return the error rates of a policy by one drawing."""
     rows: Sequence[DrawnRow] = drawing["rows"]
     times = np.asarray(policy.times)
@@ -127,7 +129,7 @@ def rate_row(key: tuple[str, str], drawing: Mapping[str, Any], policy: PolicyLog
     }
 
 
-def policy_row(policy: PolicyLog, every: Sequence[PolicyLog]) -> Row:
+def policy_row(policy: PolicyLog, every: Sequence[PolicyLog]) -> LogFields:
     """Return counts and shares of a policy's id, and whether its models are those of the id before it."""
     before = [each for each in every if each.name == policy.name and each.times[0] < policy.times[0]]
     changed = set(before[-1].labels) != set(policy.labels) if before else None
@@ -145,14 +147,14 @@ def policy_row(policy: PolicyLog, every: Sequence[PolicyLog]) -> Row:
     }
 
 
-def day_rows(policy: PolicyLog) -> Iterator[Row]:
+def day_rows(policy: PolicyLog) -> Iterator[LogFields]:
     """Yield counts and shares of each day."""
     days = policy.days
     for day in np.unique(days):
         yield {"policy": policy.id, "day": day_of(day), **counts(policy, days == day)}
 
 
-def counts(policy: PolicyLog, chosen: Any) -> Row:
+def counts(policy: PolicyLog, chosen: Any) -> LogFields:
     """Return the figures of some rows of a policy."""
     number = int(chosen.sum())
     codes, open_ = np.asarray(policy.decisions)[chosen], np.asarray(policy.open)[chosen]
@@ -168,7 +170,7 @@ def counts(policy: PolicyLog, chosen: Any) -> Row:
     }
 
 
-def model_rows(policy: PolicyLog) -> Iterator[Row]:
+def model_rows(policy: PolicyLog) -> Iterator[LogFields]:
     """Yield each set of models of a policy's id, with its first and last row."""
     codes, times = np.asarray(policy.models), np.asarray(policy.times)
     for models, code in policy.labels.items():
@@ -192,16 +194,16 @@ def reference_of(policy: PolicyLog, settings: ReportSettings) -> tuple[int, int]
     return first, first + WEEK - 1
 
 
-def places_of(policy: PolicyLog) -> Iterator[tuple[str, str, Places]]:
+def places_of(policy: PolicyLog) -> Iterator[tuple[str, str, NumberedScores]]:
     """Yield each metric, which rows have a fair sample of its scores, and these."""
     for metric in sorted(policy.started):
         if policy.started[metric] == policy.readable:
-            yield metric, "all", policy.scored.get(metric, Places())
+            yield metric, "all", policy.scored.get(metric, NumberedScores())
         else:
-            yield metric, "audits", policy.audited.get(metric, Places())
+            yield metric, "audits", policy.audited.get(metric, NumberedScores())
 
 
-def drift_rows(policy: PolicyLog, settings: ReportSettings) -> Iterator[Row]:
+def drift_rows(policy: PolicyLog, settings: ReportSettings) -> Iterator[LogFields]:
     """Yield the drift of each metric of a policy's id: all later rows against the reference."""
     first, last = reference_of(policy, settings)
     days, models = policy.days, np.asarray(policy.models)
@@ -225,7 +227,7 @@ def drift_rows(policy: PolicyLog, settings: ReportSettings) -> Iterator[Row]:
         }
 
 
-def drift_days(policy: PolicyLog, settings: ReportSettings) -> Iterator[Row]:
+def drift_days(policy: PolicyLog, settings: ReportSettings) -> Iterator[LogFields]:
     """Yield the index of each later day, by metric."""
     first, last = reference_of(policy, settings)
     days = policy.days
@@ -247,7 +249,7 @@ def drift_days(policy: PolicyLog, settings: ReportSettings) -> Iterator[Row]:
             }
 
 
-def parted(places: Places, days: Floats, first: int, last: int) -> tuple[Floats, Floats]:
+def parted(places: NumberedScores, days: Floats, first: int, last: int) -> tuple[Floats, Floats]:
     """Return the scores of the reference, and those after it."""
     scores = np.asarray(places.scores)
     of_scores = days[np.asarray(places.rows, np.int64)]

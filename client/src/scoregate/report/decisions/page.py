@@ -11,8 +11,8 @@ from scoregate.report.html import facts, in_sections, note, safe, table
 from scoregate.report.parts import MissingPartError, part, text
 from scoregate.report.rows import EMPTY_CELL
 
-Content = Mapping[str, Any]
-Rows = Sequence[Mapping[str, Any]]
+ReportContent = Mapping[str, Any]
+ReportRows = Sequence[Mapping[str, Any]]
 
 ON_PAGE_ALONE = ("drift days", "nearest")
 COUNTS = ("rows", *DECISIONS, "without_score_share", "unreadable_share")
@@ -47,7 +47,7 @@ NEAREST = (
 )
 
 
-def as_text(content: Content) -> str:
+def as_text(content: ReportContent) -> str:
     """Return the figures as text, without those that the page alone has."""
     return printed(
         {name: each for name, each in content.items() if each != [] and name not in ON_PAGE_ALONE},
@@ -56,7 +56,7 @@ def as_text(content: Content) -> str:
     )
 
 
-def page(content: Content) -> str:
+def page(content: ReportContent) -> str:
     """Return the page's HTML."""
     parts: Mapping[str, tuple[str, Callable[[], str]]] = {
         "decisions": ("Decisions", lambda: decisions(content)),
@@ -71,7 +71,7 @@ def page(content: Content) -> str:
     return in_sections("Decisions", facts(head, "facts"), drawn, STYLE)
 
 
-def filled(rows: Rows, empty: str) -> Rows:
+def filled(rows: ReportRows, empty: str) -> ReportRows:
     """Return rows.  Raises `MissingPartError` if there are none."""
     if not rows:
         raise MissingPartError(empty)
@@ -79,7 +79,11 @@ def filled(rows: Rows, empty: str) -> Rows:
 
 
 def of_rows(
-    caption: str, rows: Rows, columns: Iterable[str], by: Sequence[str] = ("policy",), kind: str = "figures"
+    caption: str,
+    rows: ReportRows,
+    columns: Iterable[str],
+    by: Sequence[str] = ("policy",),
+    kind: str = "figures",
 ) -> str:
     """Return a table of some columns; the first of *by* names the rows."""
     names = [*by, *columns]
@@ -100,7 +104,7 @@ def value_of(name: str, value: Any) -> str:
     return str(value)
 
 
-def decisions(content: Content) -> str:
+def decisions(content: ReportContent) -> str:
     """Return counts and shares by policy and day.  Raises `MissingPartError` without rows."""
     policies = filled(content["policies"], "The logs have no such row.")
     drawn = of_rows("By policy", [*map(with_shares, policies)], (*COUNTS, "models_changed"))
@@ -117,12 +121,12 @@ def with_shares(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**row, **{name: f"{row[name]} ({row[f'{name}_share']:.1%})" for name in DECISIONS}}
 
 
-def by_policy(rows: Rows) -> list[tuple[str, Rows]]:
+def by_policy(rows: ReportRows) -> list[tuple[str, ReportRows]]:
     """Return the rows of each policy's id."""
     return [(policy, [*each]) for policy, each in groupby(rows, itemgetter("policy"))]
 
 
-def rates(content: Content) -> str:
+def rates(content: ReportContent) -> str:
     """Return the error rates, and the numbers of other labels.  Raises `MissingPartError` without either."""
     found, labels = content["rates"], content["labels"]
     filled(
@@ -151,7 +155,7 @@ def rate(row: Mapping[str, Any], side: str) -> str:
     )
 
 
-def times(content: Content) -> str:
+def times(content: ReportContent) -> str:
     """Return the time from the first byte to the decision.  Raises `MissingPartError` without rows."""
     policies = filled(content["policies"], "The logs have no such row.")
     drawn = of_rows("Milliseconds, by policy", policies, ("rows", *TIMES))
@@ -162,7 +166,7 @@ def times(content: Content) -> str:
     return drawn
 
 
-def drift(content: Content) -> str:
+def drift(content: ReportContent) -> str:
     """Return the drift of each metric.  Raises `MissingPartError` without rows."""
     rows = filled(content["drift"], "No row has a score.")
     columns = ("of", "reference", "before", "later", "psi", "ks", "p", "models_changed", "note")
@@ -179,13 +183,13 @@ def drift(content: Content) -> str:
     return drawn
 
 
-def models(content: Content) -> str:
+def models(content: ReportContent) -> str:
     """Return the models of each policy's id.  Raises `MissingPartError` without rows."""
     rows = filled(content["models"], "The logs have no such row.")
     return of_rows("Models", rows, ("models", "first", "last", "rows"))
 
 
-def nearest(content: Content) -> str:
+def nearest(content: ReportContent) -> str:
     """Return the decisions with the least margins.  Raises `MissingPartError` without them."""
     rows = filled(content["nearest"], "No row was decided by an expression.")
     drawn = note(NEAREST)
@@ -200,7 +204,7 @@ def nearest(content: Content) -> str:
     return drawn
 
 
-def days_of(rows: Rows) -> list[str]:
+def days_of(rows: ReportRows) -> list[str]:
     """Return the day of each row."""
     return [row["day"] for row in rows]
 
@@ -216,7 +220,7 @@ def frame(label: str, days: Sequence[str], body: str, top: str) -> str:
     )
 
 
-def shares_plot(policy: str, rows: Rows) -> str:
+def shares_plot(policy: str, rows: ReportRows) -> str:
     """Return an SVG with a bar for each day, divided by decision."""
     width = (WIDE - LEFT) / len(rows)
     bars = []

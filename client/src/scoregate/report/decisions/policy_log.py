@@ -22,7 +22,7 @@ BY_SCORES = ("expression", "group")  # reasons that are neither an error nor an 
 WITH_SCORE = re.compile(r"([A-Za-z_][\w.]*) -?[0-9][0-9.]*(?:e[+-]?[0-9]+)?", re.ASCII)
 
 
-class Places:
+class NumberedScores:
     """The scores of one metric, with the numbers of their rows."""
 
     def __init__(self) -> None:
@@ -60,8 +60,8 @@ class PolicyLog:
     milliseconds: Any = field(default_factory=lambda: array("d"))
     models: Any = field(default_factory=lambda: array("l"))
     labels: dict[tuple[tuple[str, str], ...], int] = field(default_factory=dict)
-    scored: dict[str, Places] = field(default_factory=dict)
-    audited: dict[str, Places] = field(default_factory=dict)
+    scored: dict[str, NumberedScores] = field(default_factory=dict)
+    audited: dict[str, NumberedScores] = field(default_factory=dict)
     readable: int = 0
     started: Counter[str] = field(default_factory=Counter)
     audits: Counter[str] = field(default_factory=Counter)
@@ -99,9 +99,9 @@ class PolicyLog:
         self.started.update({*row["scores"], *row["errors"]} - {*row["skipped"]})
         for metric, score in row["scores"].items():
             if metric not in row["skipped"] and metric not in row["errors"]:  # audits added the others
-                self.scored.setdefault(metric, Places()).add(number, score)
+                self.scored.setdefault(metric, NumberedScores()).add(number, score)
             if row["audit"] == "complete":
-                self.audited.setdefault(metric, Places()).add(number, score)
+                self.audited.setdefault(metric, NumberedScores()).add(number, score)
         if row["reason"] == "expression" and row["decision"] in self.nearest:
             self._add_nearest(number, row)
 

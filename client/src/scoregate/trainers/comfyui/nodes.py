@@ -13,7 +13,7 @@ from scoregate.items import Item
 from scoregate.policy import STRICTEST_FIRST
 from scoregate.text import fixed
 from scoregate.trainers.images import items_of
-from scoregate.trainers.outcomes import Outcome, best_first, complete, reaching
+from scoregate.trainers.outcomes import ScoredOrError, best_first, complete, reaching
 from scoregate.trainers.reward import Reward
 
 COLOURS = 3  # the axis of ComfyUI's IMAGE: BHWC, floats in [0, 1]
@@ -38,7 +38,7 @@ def inputs(optional: dict[str, Any] | None = None, **required: Any) -> dict[str,
     }
 
 
-def table(outcomes: list[Outcome]) -> str:
+def table(outcomes: list[ScoredOrError]) -> str:
     """Return a line for each picture, for a node that shows text."""
     shown = [one.code if isinstance(one, ScoregateError) else fixed(one) for one in outcomes]
     return "\n".join(f"{index}: {text}" for index, text in enumerate(shown))
@@ -60,7 +60,7 @@ class ScoregateNode:
         settings: dict[str, Any] = {"base_url": url or None, "timeout_s": self.timeout_s}
         return reward(metric, logit=False, priority="interactive", **settings)
 
-    def outcomes_of(self, images: Any, prompt: str, metric: str, url: str) -> list[Outcome]:
+    def outcomes_of(self, images: Any, prompt: str, metric: str, url: str) -> list[ScoredOrError]:
         """Return the score of each picture, or its error."""
         prompts = [prompt] * len(images)
         return self.scorer(metric, url).outcomes(images, prompts, channels=COLOURS, trains=False)
