@@ -14,7 +14,7 @@ from torch import nn
 from transformers import Qwen2_5_VLModel, Qwen2VLImageProcessorPil
 
 from models.core.calls import EditCall
-from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.contract import CheckpointError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.families.editreward import FAMILY
@@ -65,7 +65,7 @@ class EditReward(VlReward):
         return Prepared(sum(chat.cost for chat in chats), chats)
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[Reward]:
         """
         Run the network once on both chats of all calls.
 
@@ -75,7 +75,7 @@ class EditReward(VlReward):
         states = self.network.states(chats)[:, 0].reshape(len(batch), 2, -1)
         both = torch.stack([head(states[:, place]) for place, head in enumerate(self.head)], 1)
         outputs = torch.cat([both.mean(1, keepdim=True), both], 1).flatten(1)
-        return [Reward(tuple(row)).checked() for row in outputs.tolist()]
+        return [Reward(tuple(row)) for row in outputs.tolist()]
 
     def example(self) -> EditCall:
         example = grey(448, 448)

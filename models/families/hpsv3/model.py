@@ -12,7 +12,7 @@ import torch
 from transformers import Qwen2VLImageProcessorPil, Qwen2VLModel
 
 from models.core.calls import RewardCall
-from models.core.contract import ModelError, Prepared
+from models.core.contract import Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.families.hpsv3 import FAMILY
@@ -36,11 +36,11 @@ class Hpsv3(VlReward):
         return Prepared(chat.cost, chat)
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[Reward]:
         """Run the network once on the chats of all calls."""
         chats: list[Chatted] = [prepared.data for prepared in batch]
         outputs = self.head(self.network.states(chats)[:, 0])
-        return [Reward(tuple(row)).checked() for row in outputs.tolist()]
+        return [Reward(tuple(row)) for row in outputs.tolist()]
 
     def example(self) -> RewardCall:
         return RewardCall(grey(448, 448), "a red circle left of a blue square")

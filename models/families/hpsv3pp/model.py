@@ -15,7 +15,7 @@ from transformers import Qwen2VLImageProcessor, Qwen3VLModel
 
 from models.checkpoints.weights import mismatch
 from models.core.calls import ProgressCall
-from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.contract import CheckpointError, Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.families.hpsv3pp import FAMILY
@@ -105,7 +105,7 @@ class Hpsv3pp(VlReward):
         return Prepared(chat.cost, (chat, call.progress))
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[Reward]:
         """Run the network once on the chats of all calls."""
         chats: list[Chatted] = [prepared.data[0] for prepared in batch]
         states = self.network.states(chats)[:, 0]
@@ -113,7 +113,7 @@ class Hpsv3pp(VlReward):
             [prepared.data[1] for prepared in batch], dtype=torch.float32, device=states.device
         )
         outputs = self.head(states, progress)
-        return [Reward(tuple(row)).checked() for row in outputs.tolist()]
+        return [Reward(tuple(row)) for row in outputs.tolist()]
 
     def example(self) -> ProgressCall:
         return ProgressCall(grey(448, 448), "a red circle left of a blue square")

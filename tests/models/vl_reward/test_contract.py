@@ -9,6 +9,8 @@ from models.core.contract import ModelError
 from models.core.family import Plan
 from models.core.outcomes import Reward
 from models.images.image import Image
+from service.core.errors import ModelFault
+from service.serving.results import checked
 from tests.models.vl_reward.kinds import KINDS, ON_THE_CPU, copied, stand_ins, table
 from tests.support.dry_run import dry_run
 from tests.support.pictures import png
@@ -119,7 +121,8 @@ def test_an_output_that_is_not_finite_is_an_error(kind, directory):
     with torch.no_grad():
         kind.last(model).fill_(kind.broken)
 
-    assert [ModelError] == [*map(type, model.score([model.prepare(kind.calls[0])]))]
+    [outcome] = model.score([model.prepare(kind.calls[0])])
+    assert isinstance(checked("m", outcome), ModelFault)
 
 
 def test_a_table_loads_the_checkpoint_with_its_base(kind, directory, model, tmp_path):
