@@ -62,7 +62,7 @@ class KnownCase:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownScores:
     """
     Known scores of one metric by one model.
 
@@ -112,7 +112,7 @@ class GroupCheck:
 class ScoreCheck:
     """The check of one metric; *errors* are lines about missing scores."""
 
-    known: Known
+    known: KnownScores
     groups: Sequence[GroupCheck]
     errors: Sequence[str]
 
@@ -152,7 +152,7 @@ def verify(settings: VerificationSettings, service: Service) -> Verification:
         return Verification([checked(client, known) for known in chosen], lines)
 
 
-def checked(client: scoregate.Client, known: Known) -> ScoreCheck:
+def checked(client: scoregate.Client, known: KnownScores) -> ScoreCheck:
     """Score the cases."""
     items = [scoregate.Item(prompt=case.prompt, image=bytes_of(case.image)) for case in known.cases]
     results = list(client.score_items(items, [known.metric]))
@@ -185,10 +185,10 @@ def disordered(known: Sequence[float], scores: Sequence[float]) -> list[tuple[in
     ]
 
 
-def published(checkout: Path) -> list[Known]:
+def published(checkout: Path) -> list[KnownScores]:
     """Return the published scores, with the pictures of a *checkout* of t2v_metrics."""
     return [
-        Known(
+        KnownScores(
             metric,
             model,
             tolerance,
@@ -205,10 +205,10 @@ def published(checkout: Path) -> list[Known]:
     ]
 
 
-def shipped() -> list[Known]:
+def shipped() -> list[KnownScores]:
     """Return the shipped scores.  The revision of a demo model is a digest of its weights."""
     return [
-        Known(
+        KnownScores(
             metric,
             re.compile(f"^{re.escape(entry['model'])}$"),
             TOLERANCE,
@@ -235,13 +235,13 @@ def models_of(client: scoregate.Client, metrics: Set[str]) -> dict[str, list[str
     }
 
 
-def loaded(known: Sequence[Known], used: Mapping[str, Sequence[str]]) -> list[Known]:
+def loaded(known: Sequence[KnownScores], used: Mapping[str, Sequence[str]]) -> list[KnownScores]:
     """Return those of *known* whose model is *used* for the metric."""
     return [each for each in known if any(map(each.model.search, used.get(each.metric, ())))]
 
 
 def unchecked(
-    known: Sequence[Known], chosen: Sequence[Known], used: Mapping[str, Sequence[str]]
+    known: Sequence[KnownScores], chosen: Sequence[KnownScores], used: Mapping[str, Sequence[str]]
 ) -> Iterator[str]:
     """Yield a line for each metric of *known* that is not *chosen*, and one for all other metrics."""
     with_check, comparable = {each.metric for each in chosen}, {each.metric for each in known}
