@@ -6,15 +6,13 @@ A test also fails for an exception that is none any more.
 
 import ast
 import re
-from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.support.paths import ROOT, parsed
+from tests.support.modules import MODULES, types_of
+from tests.support.paths import parsed
 
-PACKAGES = {"service": ROOT, "models": ROOT, "scoregate": ROOT / "client/src"}
 PARTICIPLE = re.compile(
     r"\w+(?<!e)ed|built|done|found|given|gone|held|kept|known|left|lent|lost|made|read|seen|sent|shown|taken"
     r"|told|written"
@@ -30,19 +28,6 @@ SMALL_FOLDERS = {
     "scoregate.replay",  # the only part of the client that imports the service
     "scoregate.trainers.comfyui",  # ComfyUI loads a folder
 }
-
-
-def modules() -> dict[str, Path]:
-    """Return every module of the service, the models and the client, by name."""
-    found = {}
-    for top, root in PACKAGES.items():
-        for path in (root / top).rglob("*.py"):
-            parts = path.relative_to(root).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
-
-
-MODULES = modules()
 
 
 def test_a_module_is_named_by_a_noun():
@@ -64,35 +49,10 @@ def test_no_function_of_a_module_is_called_just_read_or_load():
     assert {"service.web.routes.models.load", "scoregate.local.load"} == found
 
 
-def types_defined(tree: ast.Module) -> Iterator[str]:
-    """Yield the names of classes and of other types, `Name = ...`, at the top level of a module."""
-    for node in tree.body:
-        match node:
-            case ast.ClassDef(name=name):
-                yield name
-            case ast.Assign(targets=[*targets]):
-                yield from (target.id for target in targets if is_type_name(target))
-            case ast.AnnAssign(target=target) if is_type_name(target):
-                yield target.id
-            case _ if type(node).__name__ == "TypeAlias":  # `type Name = ...` of Python 3.12
-                yield node.name.id
-
-
-def is_type_name(target: ast.expr) -> bool:
-    """Return whether *target* is named like a class: `Row`, but neither `ROW` nor a type variable `T`."""
-    return isinstance(target, ast.Name) and target.id[0].isupper() and not target.id.isupper()
-
-
 @pytest.mark.parametrize("package", ["models", "service", "scoregate"])
 def test_no_two_public_types_of_a_package_have_one_name(package):
     """A reader of `Network`, `Pair` or `Row` need not look which of them is imported."""
-    places = defaultdict(list)
-    for module, path in MODULES.items():
-        if module.partition(".")[0] == package:
-            for name in types_defined(parsed(path)):
-                places[name].append(module)
-
-    assert {} == {name: modules for name, modules in places.items() if len(modules) > 1 and name[0] != "_"}
+    assert {} == {name: modules for name, modules in types_of(package).items() if len(modules) > 1}
 
 
 def test_a_folder_holds_at_least_three_things():

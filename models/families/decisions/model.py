@@ -38,7 +38,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class EndpointAnswer:
     """
     The answer to a question.
 
@@ -61,7 +61,7 @@ class Form(Protocol):
         """Return the body about a picture, a data URI."""
         ...
 
-    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Decision:
+    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> EndpointAnswer:
         """
         Return the answer to question *number*.
 
@@ -90,7 +90,7 @@ class OpenAi:
             return {"type": "predicate", **named}
         return {"type": "choice", **named, "choices": [{"value": each} for each in question.choices]}
 
-    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Decision:
+    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> EndpointAnswer:
         """Return the answer at the place of the question, whose name the server repeats."""
         found = answer["answers"][number]
         if found.get("name") not in (None, str(number)):
@@ -122,7 +122,7 @@ class Sglang:
             return {"type": "yes_no", **asked}
         return {"type": "choice", **asked, "options": [{"name": each} for each in question.choices]}
 
-    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Decision:
+    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> EndpointAnswer:
         """Return the answer with the id of the question, and its mass."""
         found = answer["answers"][str(number)]
         names = question.choices or ("yes", "no")
@@ -150,7 +150,7 @@ class SystemOne:
             "criteria": dict.fromkeys(question.choices),
         }
 
-    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> Decision:
+    def read(self, answer: Mapping[str, Any], number: int, question: Question) -> EndpointAnswer:
         """Return the question's answer; its mass is in SGLang's answer, or in vLLM's diagnostics."""
         found = answer["answers"][str(number)]
         if "x_label_mass" in found:
@@ -165,18 +165,18 @@ class SystemOne:
 FORMS: Mapping[Body, Form] = {"openai": OpenAi(), "sglang": Sglang(), "systemone": SystemOne()}
 
 
-def named(found: Mapping[str, Any], names: Sequence[str], mass: float = 1.0) -> Decision:
+def named(found: Mapping[str, Any], names: Sequence[str], mass: float = 1.0) -> EndpointAnswer:
     """Return the probabilities of *names*.  Raises `UpstreamError` if they are not those of all options."""
     shares = tuple(probability(found[name], "probability") for name in names)
     if len(found) != len(names) or abs(sum(shares) - 1) > SUM_TOLERANCE:
         raise UpstreamError("returned probabilities that do not add up to 1")
-    return Decision(shares, mass)
+    return EndpointAnswer(shares, mass)
 
 
-def yes_no(value: Any, mass: float = 1.0) -> Decision:
+def yes_no(value: Any, mass: float = 1.0) -> EndpointAnswer:
     """Return a predicate's probability, and the rest for no.  Raises `UpstreamError`."""
     share = probability(value, "probability")
-    return Decision((share, 1 - share), mass)
+    return EndpointAnswer((share, 1 - share), mass)
 
 
 def mass_of(value: Any) -> float:
@@ -310,7 +310,7 @@ def chosen(question: str, choices: tuple[str, ...]) -> Question:
     return Question(question, choices)
 
 
-def outcome(question: Question, decision: Decision) -> CallResult:
+def outcome(question: Question, decision: EndpointAnswer) -> CallResult:
     """Return the result.  Raises `UpstreamError` for a probability of 0, whose logarithm is not finite."""
     shares = [share * decision.mass for share in decision.probabilities]
     if not all(shares):

@@ -28,7 +28,7 @@ from models.families.demo_grader import FAMILY
 QUOTED_TEXT = re.compile(r'"([^"\n]+)"(?!:)')  # a key of a JSON form has a colon behind it
 IMAGE_NUMBER = re.compile(r"\bpicture (\d+)\b", re.IGNORECASE)
 
-Answer = Callable[[Sequence["YesNo"]], CallResult]
+AnswerFunction = Callable[[Sequence["YesNo"]], CallResult]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class YesNo:
 class GradedQuestion:
     """The prepared calls about the images of a question, and what their outcomes answer."""
 
-    answer: Answer
+    answer: AnswerFunction
     calls: Sequence[Prepared]
 
 
@@ -120,7 +120,7 @@ def answered(asked: GradedQuestion, outcomes: Sequence[CallResult | ModelError])
     return replace(answer, truncated=any(each.truncated for each in read), unknown=unknown)
 
 
-def grading(labels: Sequence[str]) -> Answer:
+def grading(labels: Sequence[str]) -> AnswerFunction:
     """
     Return the answer by labels: digits, letters of which A is the best, or yes and no.
 
@@ -143,7 +143,7 @@ def grading(labels: Sequence[str]) -> Answer:
     return answer
 
 
-def preferring(question: str, labels: Sequence[str], images: int) -> Answer:
+def preferring(question: str, labels: Sequence[str], images: int) -> AnswerFunction:
     """
     Return the answer by labels that each name the better image by its number, or none for both.
 
@@ -167,7 +167,7 @@ def preferring(question: str, labels: Sequence[str], images: int) -> Answer:
     return answer
 
 
-def writing(schema: Mapping[str, Any] | None) -> Answer:
+def writing(schema: Mapping[str, Any] | None) -> AnswerFunction:
     """
     Return the answer in JSON: one grade, the nearest to the share p, and texts that say p.
 
