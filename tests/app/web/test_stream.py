@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
 from tests.support.app import service_of
+from tests.support.devices import until_idle
 from tests.support.films import film
+from tests.support.handles import until
 from tests.support.leaps import out_of_time
 from tests.support.pictures import b64, item
 from tests.support.refusals import refused
@@ -19,6 +22,11 @@ ITEMS = [item(f"a red square {number}", id=str(number)) for number in range(5)]
 
 def lines_of(answer):
     return [json.loads(line) for line in answer.text.splitlines()]
+
+
+def bodies_of(sent):
+    """The lines of a response's messages."""
+    return [json.loads(each["body"]) for each in sent if each["type"] == "http.response.body"]
 
 
 @pytest.mark.shared
@@ -48,34 +56,24 @@ async def test_the_lines_together_are_the_answer(serve):
 
 async def test_a_result_is_sent_before_the_others_are_there(serve, fakes):
     """The request's second item waits for a model that the first one does not use."""
-    door, sent = asyncio.Event(), []
-    items = [item("a cat", metrics=["vqascore"]), item("a dog", metrics=["dsg"])]
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+        if message["type"] == "http.response.body":
+            fakes["questions"].hold.set()  # the first line frees the second
 
     async with serve() as client:
-        app = client._transport.app
-        engine = app.state.service.engine
-        located = engine._score_input
+        fakes["questions"].hold.clear()
+        items = [item("a cat", metrics=["vqascore"]), item("a red dog", metrics=["dsg"])]
+        await asyncio.wait_for(call(client._transport.app, {"items": items}, send), 10)
 
-        async def held(input, work, context):
-            if input.index == 1:
-                await door.wait()
-            await located(input, work, context)
-
-        engine._score_input = held
-
-        async def send(message):
-            sent.append(message)
-            if message["type"] == "http.response.body":
-                door.set()  # the first line frees the second
-
-        await asyncio.wait_for(call(app, {"items": items}, send), 10)
-
-    bodies = [json.loads(each["body"]) for each in sent if each["type"] == "http.response.body"]
+    bodies = bodies_of(sent)
     assert [0, 1] == [each["index"] for each in bodies[:2]]
     assert "done" in bodies[2]
 
 
-async def test_a_caller_who_does_not_read_gets_no_further_line(serve):
+async def test_a_caller_who_does_not_read_gets_no_further_line(serve, fakes):
     """The next line is sent when the connection has taken the one before, and none is lost."""
     goes_on, sent = asyncio.Event(), []
 
@@ -85,24 +83,16 @@ async def test_a_caller_who_does_not_read_gets_no_further_line(serve):
             await goes_on.wait()
 
     async with serve() as client:
-        app = client._transport.app
-        engine = app.state.service.engine
-        located, scored = engine._score_input, []
-
-        async def counted(input, work, context):
-            await located(input, work, context)
-            scored.append(input.index)
-
-        engine._score_input = counted
-        calling = asyncio.ensure_future(call(app, {"items": ITEMS}, send))
+        handle = service_of(client).runtime.handles["vqa"]
+        calling = asyncio.ensure_future(call(client._transport.app, {"items": ITEMS}, send))
         async with asyncio.timeout(10):
-            while len(scored) < 5:
-                await asyncio.sleep(0)
+            await until(lambda: len(fakes["vqa"].calls) == 5 and not handle.under_way)
+        await until_idle()
         held = sum(each["type"] == "http.response.body" for each in sent)
         goes_on.set()
         await asyncio.wait_for(calling, 10)
 
-    bodies = [json.loads(each["body"]) for each in sent if each["type"] == "http.response.body"]
+    bodies = bodies_of(sent)
     assert held <= 1
     assert {0, 1, 2, 3, 4} == {each["index"] for each in bodies[:-1]}
     assert bodies[-1]["done"]
@@ -141,31 +131,26 @@ async def test_a_readers_pace_holds_no_place(serve):
     assert 0 == service.memory.held
 
 
-async def test_a_stream_whose_unread_lines_have_no_memory_ends_with_that_error(serve):
+async def test_a_stream_whose_unread_lines_have_no_memory_ends_with_that_error(serve, fakes):
     """A refusal that counts, behind the lines that had room; the models are free."""
-    filled, sent = asyncio.Event(), []
+    sent, questions = [], fakes["questions"].hold
 
     async with serve() as client:
         service = service_of(client)
-        score_input = service.engine._score_input
-
-        async def second(input, work, context):
-            if input.index:
-                await filled.wait()
-            await score_input(input, work, context)
 
         async def send(message):
             sent.append(message)
-            if message["type"] == "http.response.body" and not filled.is_set():
+            if message["type"] == "http.response.body" and not questions.is_set():
                 service.memory.held += service.memory.total
-                filled.set()
+                questions.set()
 
-        service.engine._score_input = second
-        await asyncio.wait_for(call(client._transport.app, {"items": ITEMS}, send), 10)
+        questions.clear()
+        items = [item("a cat"), *(item(f"a red dog {n}", metrics=["dsg"]) for n in range(4))]
+        await asyncio.wait_for(call(client._transport.app, {"items": items}, send), 10)
         service.memory.held -= service.memory.total
         metrics = (await client.get("/metrics")).text
 
-    first, end = [json.loads(each["body"]) for each in sent if each["type"] == "http.response.body"]
+    first, end = bodies_of(sent)
     assert (0, "memory_full") == (first["index"], end["error"]["code"])
     assert end["error"]["retry_after_s"] > 0
     assert 'scoregate_rejections_total{reason="memory_full"} 1.0' in metrics
@@ -277,24 +262,25 @@ async def test_what_fails_as_a_whole_before_the_first_line_has_its_status(serve)
     refused(malformed, 400, "malformed")
 
 
-async def test_what_fails_as_a_whole_later_is_the_last_line(serve):
+async def test_what_fails_as_a_whole_later_is_the_last_line(serve, fakes):
     """A model that changed in the midst: the scores that were sent are of the one before."""
-    from service.core.errors import ModelChanged
+    sent = []
 
     async with serve() as client:
-        engine = client._transport.app.state.service.engine
-        score = engine._score_input
+        backend = service_of(client).runtime.handles["vqa"].backend
 
-        async def changed(input, work, context):
-            await score(input, work, context)
-            if input.index == 4:
-                input.results = {"vqascore": ModelChanged()}
+        async def send(message):
+            sent.append(message)
+            if len(bodies_of(sent)) == 4 and not fakes["questions"].hold.is_set():
+                backend.info = replace(backend.info, revision="2")
+                fakes["questions"].hold.set()
 
-        engine._score_input = changed
-        answer = await client.post(PATH, json={"items": ITEMS})
+        fakes["questions"].hold.clear()
+        items = [*ITEMS[:4], item("a red dog", metrics=["dsg"])]
+        await asyncio.wait_for(call(client._transport.app, {"items": items}, send), 10)
 
-    *results, end = lines_of(answer)
-    assert 200 == answer.status_code
+    *results, end = bodies_of(sent)
+    assert 200 == sent[0]["status"]
     assert {0, 1, 2, 3} == {each["index"] for each in results}
     assert "model_changed" == end["error"]["code"]
     assert "done" not in end
