@@ -60,6 +60,7 @@ class ServiceParts:
     Attributes:
         metrics: returns every metric that is declared, by name.
         instruments: makes the instruments of models, metrics and policies.
+        engine: makes the engine.
         weights: loads and moves the weights of models of this process.
         network: opens connections to the hosts of images; only to public addresses by default.
         clock: of keys, quotas and served models, in seconds.
@@ -67,6 +68,7 @@ class ServiceParts:
 
     metrics: Callable[[], Mapping[str, Metric]] = metrics
     instruments: Callable[..., Instruments] = Instruments
+    engine: Callable[..., Engine] = Engine
     weights: WeightLoader | None = None
     network: PublicNetwork | None = None
     clock: Callable[[], float] = monotonic
@@ -114,7 +116,7 @@ class Service:
         parts = parts or ServiceParts()
         declared = configured(parts.metrics(), settings)
         assigned = assign(declared, settings)
-        self.settings, self.clock = settings, parts.clock
+        self.settings, self.clock, self._make_engine = settings, parts.clock, parts.engine
         asking = styled(declared, settings)
         self.metrics = {**asking, **composites(asking, settings, assigned)}
         self.policies = served_policies(self.metrics, assigned, settings.policies)
@@ -190,7 +192,7 @@ class Service:
                 self.decisions = await starting.enter_async_context(writing)
             self.questions = QuestionWriter(store, self._set_timeouts_s(), self.instruments)
             starting.push_async_callback(self.questions.aclose)
-            self.engine = Engine(
+            self.engine = self._make_engine(
                 self.metrics, self.runtime, self.questions, self.images, self.cpu, self.settings.demo_models
             )
             if self.decisions is not None and (share := self.settings.decisions.audit):

@@ -12,6 +12,7 @@ from models.core.calls import LabelCall
 from models.core.outcomes import Choices
 from models.images import image
 from service.core.errors import LaneFull
+from service.scoring.engine import Engine
 from tests.support.app import decoded, service_of
 from tests.support.handles import until
 from tests.support.leaps import out_of_time
@@ -153,19 +154,20 @@ async def test_a_failed_pair_is_named_and_is_nobodys_half_win(serve, fakes, judg
     assert "NaN" not in json.dumps(answer)
 
 
+class Full(Engine):
+    """An engine that refuses one pair, in both orders."""
+
+    async def score_metric(self, name, shown, *arguments):
+        if {shown.image.digest, shown.rival.digest} > {image.Image(FILES[1]).digest}:
+            return LaneFull("full", retry_after_s=1.5)
+        return await super().score_metric(name, shown, *arguments)
+
+
+@pytest.mark.parametrize("parts", [{"engine": Full}])
 async def test_a_refused_pair_counts_as_a_refused_metric(serve, judges):
     """Once, though both orders of it were refused; the other pairs have verdicts."""
     judges(fair)
     async with serve() as client:
-        engine = service_of(client).engine
-        score, rival = engine.score_metric, image.Image(FILES[1]).digest
-
-        async def full(name, shown, options, context):
-            if {shown.image.digest, shown.rival.digest} > {rival}:
-                return LaneFull("full", retry_after_s=1.5)
-            return await score(name, shown, options, context)
-
-        engine.score_metric = full
         answer = (await compare(client, PICTURES[:3], rubric="preference")).json()
         metrics = (await client.get("/metrics")).text
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from service.scoring.engine import Engine
 from tests.support.app import service_of
 from tests.support.devices import until_idle
 from tests.support.films import film
@@ -98,9 +99,23 @@ async def test_a_caller_who_does_not_read_gets_no_further_line(serve, fakes):
     assert bodies[-1]["done"]
 
 
+class Noted(Engine):
+    """An engine that notes when a request has all its scores."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.has_scored = asyncio.Event()
+
+    async def score_once(self, *arguments):
+        report = await super().score_once(*arguments)
+        self.has_scored.set()
+        return report
+
+
+@pytest.mark.parametrize("parts", [{"engine": Noted}])
 async def test_a_readers_pace_holds_no_place(serve):
     """All items are scored, and nothing of the request waits for a model, while not one line is read."""
-    goes_on, scored, sent = asyncio.Event(), asyncio.Event(), []
+    goes_on, sent = asyncio.Event(), []
     items = [item(f"a red square {number}") for number in range(60)]
 
     async def send(message):
@@ -110,16 +125,8 @@ async def test_a_readers_pace_holds_no_place(serve):
 
     async with serve() as client:
         service = service_of(client)
-        score_once = service.engine.score_once
-
-        async def noted(*arguments):
-            report = await score_once(*arguments)
-            scored.set()
-            return report
-
-        service.engine.score_once = noted
         calling = asyncio.ensure_future(call(client._transport.app, {"items": items}, send))
-        await asyncio.wait_for(scored.wait(), 10)
+        await asyncio.wait_for(service.engine.has_scored.wait(), 10)
         held = service.memory.held
         assert 1 == sum(each["type"] == "http.response.body" for each in sent)
         goes_on.set()

@@ -2,18 +2,57 @@
 
 import json
 import pickle
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import httpx
 import pytest
 
+from service.core.errors import ScoregateError
+from service.scoring.engine import Engine
+from service.scoring.plan import UnopenedItem
+from service.scoring.report import Report
+from service.serving.context import Context
 from service.web.dialect_ports import ports
 from service.web.dialects.scoring import DialectScoring
 from tests.support.fake_service import DIALECTS
 from tests.support.pictures import png
+
+
+class Flaky(Engine):
+    """
+    An engine that refuses its next requests, one by each of its *refusals*.
+
+    Attributes:
+        refused: the metrics of the last item alone that are refused; None for whole requests.
+        asked: the number of items and the metrics of each request.
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.refusals: list[ScoregateError] = []
+        self.refused: Sequence[str] | None = None
+        self.asked: list[tuple[int, Sequence[str]]] = []
+
+    async def score(self, items: Sequence[UnopenedItem], metrics: Sequence[str], context: Context) -> Report:
+        self.asked.append((len(items), metrics))
+        refusal = self.refusals.pop(0) if self.refusals else None
+        if refusal and self.refused is None:
+            raise refusal
+        report = await super().score(items, metrics, context)
+        if refusal:
+            last = report.items[-1]
+            results = {**last.results, **dict.fromkeys(self.refused or (), refusal)}
+            report.items[-1] = replace(last, results=results)
+        return report
+
+    @property
+    def sizes(self) -> list[int]:
+        """The number of items of each request."""
+        return [items for items, _ in self.asked]
+
 
 PAUSES_S = 0.002, 0.02  # before a repetition: a hundredth of the service's
 

@@ -1,6 +1,5 @@
 """cosmos-rl's trainer and its clients: enqueue an array, and pull the scores of each reward."""
 
-import asyncio
 import json
 from io import BytesIO
 
@@ -11,8 +10,9 @@ from PIL import Image
 from service.core.errors import Overloaded
 from service.images.arrays import bmp
 from service.web.dialects.wire import MAX_FORM
-from tests.app.web.dialects.conftest import PROMPTS
+from tests.app.web.dialects.conftest import PROMPTS, Flaky
 from tests.support.fake_service import key_table
+from tests.support.handles import until
 from tests.support.leaps import out_of_time
 
 pytestmark = pytest.mark.anyio
@@ -79,20 +79,13 @@ async def test_each_picture_gets_the_score_that_the_service_gives(dialects):
     assert answers["dsg"]["scores"] is None
 
 
-async def test_a_pull_is_400_until_the_scores_are_there(dialects):
+async def test_a_pull_is_400_until_the_scores_are_there(dialects, fakes):
     """Its clients take any other status for an end."""
-    goes_on = asyncio.Event()
     async with dialects() as apps:
-        score = apps.service.engine.score
-
-        async def held(*arguments):
-            await goes_on.wait()
-            return await score(*arguments)
-
-        apps.service.engine.score = held
+        fakes["vqa"].hold.clear()
         uuid = (await enqueue(apps.private, body_of(pixels()))).json()["uuid"]
         before = await pull(apps.private, uuid)
-        goes_on.set()
+        fakes["vqa"].hold.set()
         await apps.service.outbox._tasks.wait()
         after = [await pull(apps.private, uuid) for _ in range(2)]
 
@@ -198,17 +191,13 @@ async def test_a_ping_is_answered(dialects):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("parts", [{"engine": Flaky}])
 async def test_what_waits_too_long_is_an_error(dialects):
     """Scores that are not there at the deadline.  The rejection counts once, although each pull is 200."""
-    asked = []
-
-    async def full(*arguments):
-        asked.append(arguments)
-        raise Overloaded("the lane is full")
-
     async with dialects() as apps:
-        apps.service.engine.score = full
-        answer = await out_of_time(scored(apps, body_of(pixels())), lambda: len(asked) > 2)
+        engine = apps.service.engine
+        engine.refusals = [Overloaded("the lane is full")] * 1000
+        answer = await out_of_time(scored(apps, body_of(pixels())), lambda: len(engine.asked) > 2)
         counted = apps.service.instruments.exposition().decode()
 
     assert answer.json()["scores"] is None
@@ -216,20 +205,14 @@ async def test_what_waits_too_long_is_an_error(dialects):
     assert 'scoregate_rejections_total{reason="overloaded"} 1.0' in counted
 
 
-async def test_pictures_hold_memory_of_the_requests_until_they_are_scored(dialects):
-    goes_on = asyncio.Event()
+async def test_pictures_hold_memory_of_the_requests_until_they_are_scored(dialects, fakes):
     async with dialects() as apps:
-        score = apps.service.engine.score
-
-        async def held(*arguments):
-            await goes_on.wait()
-            return await score(*arguments)
-
-        apps.service.engine.score = held
+        fakes["vqa"].hold.clear()
         body = body_of(pixels())
         await enqueue(apps.private, body)
+        await until(lambda: fakes["vqa"].held)
         during = apps.service.memory.held
-        goes_on.set()
+        fakes["vqa"].hold.set()
         await apps.service.outbox._tasks.wait()
 
     assert 2 * len(body) == during

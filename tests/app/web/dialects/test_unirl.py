@@ -7,7 +7,7 @@ import pytest
 
 from service.web.dialects.scoring import DialectScoring
 from service.web.dialects.unirl import Sample
-from tests.app.web.dialects.conftest import BROKEN, PICTURES, PROMPTS
+from tests.app.web.dialects.conftest import BROKEN, PICTURES, PROMPTS, Flaky
 from tests.support.fake_service import key_table
 from tests.support.pictures import b64
 
@@ -217,17 +217,11 @@ async def test_many_unknown_rewards_are_counted_before_anything_is_made_of_them(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("parts", [{"engine": Flaky}])
 @pytest.mark.parametrize("count", [129, 1024])
 async def test_a_shard_is_one_request_and_worked_on_in_windows(dialects, count):
     """129 pictures ended a training: the trainer sends its whole shard at once."""
     async with dialects() as apps:
-        sizes, score = [], apps.service.engine.score
-
-        async def sized(items, metrics, context):
-            sizes.append(len(items))
-            return await score(items, metrics, context)
-
-        apps.service.engine.score = sized
         requests = [ask(PICTURES[n % 4], f"{PROMPTS[n % 4]} {n}", ["vqascore"]) for n in range(count)]
         answer = await post(apps, requests)
         expected = await apps.score(PICTURES[(count - 1) % 4], f"{PROMPTS[(count - 1) % 4]} {count - 1}")
@@ -235,7 +229,7 @@ async def test_a_shard_is_one_request_and_worked_on_in_windows(dialects, count):
     assert 200 == answer.status_code
     assert count == len(answer.json()["results"])
     assert {"vqascore": {"vqascore": expected}} == answer.json()["results"][-1]
-    assert [128] * (count // 128) + [1] * (count % 128) == sizes[:-1]
+    assert [128] * (count // 128) + [1] * (count % 128) == apps.service.engine.sizes[:-1]
 
 
 async def test_the_setting_says_how_many_pictures_a_request_may_have(dialects):

@@ -2,13 +2,12 @@
 
 import asyncio
 import pickle
-from dataclasses import replace
 
 import pytest
 
 from service.core.errors import LaneFull, NotReady, Overloaded, UpstreamFailed
 from service.web.dialects.scoring import MAX_RETRY_AFTER_S
-from tests.app.web.dialects.conftest import PICTURES, PROMPTS
+from tests.app.web.dialects.conftest import PICTURES, PROMPTS, Flaky
 from tests.support.fake_service import key_table
 from tests.support.leaps import out_of_time
 from tests.support.pictures import b64
@@ -41,22 +40,9 @@ async def post(apps, path, **more):
     return await apps.private.post(path, json=BODIES[path], **more)
 
 
-class Flaky:
-    """An engine whose first answers are *refusals*: of all, or of the last item alone."""
-
-    def __init__(self, apps, *refusals, of_all=True):
-        self.refusals, self.of_all, self.asked = list(refusals), of_all, []
-        self.score, apps.service.engine.score = apps.service.engine.score, self
-
-    async def __call__(self, items, metrics, context):
-        self.asked.append(len(items))
-        refusal = self.refusals.pop(0) if self.refusals else None
-        if refusal and self.of_all:
-            raise refusal
-        report = await self.score(items, metrics, context)
-        if refusal:
-            report.items[-1] = replace(report.items[-1], results=dict.fromkeys(metrics, refusal))
-        return report
+@pytest.fixture
+def parts():
+    return {"engine": Flaky}
 
 
 REFUSALS = [Overloaded("full"), NotReady("away"), UpstreamFailed("away"), LaneFull("full", retry_after_s=60)]
@@ -67,10 +53,11 @@ async def test_what_is_refused_for_its_load_is_asked_again(dialects, path):
     """Whatever the refusal is."""
     async with dialects() as apps:
         expected = (await post(apps, path)).content
-        engine = Flaky(apps, *REFUSALS)
+        engine = apps.service.engine
+        engine.refusals = [*REFUSALS]
         answer = await post(apps, path)
 
-    assert [4] * 5 == engine.asked
+    assert [4] * 6 == engine.sizes
     assert 200 == answer.status_code
     if path in ("/", "/compute", "/unirl/score"):  # the others have an id
         assert expected == answer.content
@@ -79,32 +66,24 @@ async def test_what_is_refused_for_its_load_is_asked_again(dialects, path):
 @pytest.mark.parametrize("path", ["/", *BODIES])
 async def test_what_lacks_a_score_alone_is_asked_again(dialects, path):
     async with dialects() as apps:
-        engine = Flaky(apps, Overloaded("full"), NotReady("away"), of_all=False)
+        engine = apps.service.engine
+        engine.refusals, engine.refused = [Overloaded("full"), NotReady("away")], ("vqascore",)
         answer = await post(apps, path)
 
-    assert [4, 1, 1] == engine.asked
+    assert [4, 1, 1] == engine.sizes
     assert 200 == answer.status_code
 
 
 async def test_a_score_that_is_there_is_not_asked_for_again(dialects):
     """Of two rewards, one is refused: its like alone is asked again, and the other keeps its score."""
     async with dialects() as apps:
-        score, asked = apps.service.engine.score, []
-
-        async def half(items, metrics, context):
-            asked.append((len(items), metrics))
-            report = await score(items, metrics, context)
-            if len(asked) == 1:
-                refused = {**report.items[2].results, "clipscore": Overloaded("full")}
-                report.items[2] = replace(report.items[2], results=refused)
-            return report
-
-        apps.service.engine.score = half
+        engine = apps.service.engine
+        engine.refusals, engine.refused = [Overloaded("full")], ("clipscore",)
         rewards = ("vqascore", "clipscore")
         entries = [{**entry, "required_rewards": rewards} for entry in BODIES["/unirl/score"]["requests"]]
         answer = await apps.private.post("/unirl/score", json={"requests": entries})
 
-    assert [(4, rewards), (1, ("clipscore",))] == asked
+    assert [(4, rewards), (1, ("clipscore",))] == engine.asked
     assert [set(rewards)] * 4 == [result.keys() for result in answer.json()["results"]]
 
 
@@ -112,7 +91,8 @@ async def test_a_score_that_is_there_is_not_asked_for_again(dialects):
 async def test_after_the_deadline_the_answer_says_when_to_come_again(dialects, path):
     """503 with Retry-After, which urllib3 waits for, and nothing that could be taken for a score."""
     async with dialects() as apps:
-        engine = Flaky(apps, *[Overloaded("the lane is full")] * 1000)
+        engine = apps.service.engine
+        engine.refusals = [Overloaded("the lane is full")] * 1000
         answer = await out_of_time(post(apps, path, headers=SOON), lambda: len(engine.asked) > 2)
 
     assert 503 == answer.status_code
@@ -161,7 +141,8 @@ async def test_what_waits_may_take_so_much_memory_and_no_more(dialects):
     size = 700_000
     body = {"images": [PICTURES[0] + bytes(size)], "prompts": ["a"]}
     async with dialects(server={"body_limit_mb": 1, "unfinished_bodies_mb": 1}) as apps:
-        engine = Flaky(apps, *[Overloaded("full")] * 100_000)
+        engine = apps.service.engine
+        engine.refusals = [Overloaded("full")] * 100_000
         waits = asyncio.create_task(apps.pickled.post("/", content=pickle.dumps(body)))
         while len(engine.asked) < 2:
             await asyncio.sleep(0.001)
@@ -178,7 +159,8 @@ async def test_what_waits_may_take_so_much_memory_and_no_more(dialects):
 
 async def test_who_leaves_while_waiting_is_asked_for_no_more(dialects):
     async with dialects() as apps:
-        engine = Flaky(apps, *[Overloaded("full")] * 100_000)
+        engine = apps.service.engine
+        engine.refusals = [Overloaded("full")] * 100_000
         waits = asyncio.create_task(post(apps, "/"))
         while len(engine.asked) < 3:
             await asyncio.sleep(0.001)
@@ -195,11 +177,12 @@ async def test_what_is_asked_again_is_charged_to_a_quota_once(dialects, tmp_path
     keys = tmp_path / "keys"
     keys.write_text(key_table("trainer", "k", "quota = 4"), "utf-8")
     async with dialects(server={"api_keys_file": str(keys)}) as apps:
-        engine = Flaky(apps, Overloaded("full"), of_all=False)
+        engine = apps.service.engine
+        engine.refusals, engine.refused = [Overloaded("full")], ("vqascore",)
         headers = {"Authorization": "Bearer k", "X-Request-Timeout-Ms": "5000"}
         answer = await apps.main.post("/compute", json=BODIES["/compute"], headers=headers)
 
-    assert [4, 1] == engine.asked
+    assert [4, 1] == engine.sizes
     assert 4 == len(answer.json()["rewards"])
 
 
