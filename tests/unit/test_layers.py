@@ -140,15 +140,29 @@ def test_the_command_stands_above_the_page_and_the_page_above_the_evaluation():
 
 
 def test_no_arguments_of_the_command_line_reach_what_scores_and_evaluates():
-    """Functions take settings, so that a notebook calls them; a setting's parser raises argparse's error."""
-    folders = re.compile(r"scoregate\.(calibration|data|evaluation|ray|replay|report|runs|service)\b")
-    with_parsers = {
-        name
-        for name, path in client_modules().items()
-        if folders.match(name) and [*imports(path, {"argparse"})]
+    """Functions take settings, so that a notebook calls them; only the error of a setting is argparse's."""
+    outside = {name: path for name, path in client_modules().items() if not name.startswith("scoregate.cli")}
+    found = {(name, each) for name, path in outside.items() for each in imports(path, (), {"argparse"})}
+
+    assert {("scoregate.settings", "argparse")} == found
+
+
+# Arguments about what is printed, and another name of the address.
+OF_THE_COMMAND_LINE = {"--json", "--format", "--plot", "--host"}
+
+
+def test_what_a_command_takes_is_a_setting_of_its_function():
+    """Its file declares no other argument by hand; that of `bench` has what benchmarks say of their data."""
+    declared = {
+        call.args[0].value
+        for path in (ROOT / "client/src/scoregate/cli").glob("*.py")
+        if path.stem not in ("arguments", "main", "bench")
+        for call in ast.walk(parsed(path))
+        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "add_argument"
+        if call.args and isinstance(call.args[0], ast.Constant)
     }
 
-    assert set() == with_parsers
+    assert OF_THE_COMMAND_LINE == declared
 
 
 def test_no_import_of_the_client_leads_back_to_where_it_started():

@@ -100,6 +100,20 @@ class MetricNames(MetricName):
     commas: bool = True
 
 
+@dataclass(frozen=True)
+class OptionsByMetric(Setting):
+    """Options of metrics, by metric; the command line has them one by one, and as JSON."""
+
+
+Orient = Annotated[
+    str | None,
+    Setting(
+        "rotate pictures as their EXIF data says, or not (default: as the service is set)", choices=ORIENT
+    ),
+]
+Strict = Annotated[bool, Setting("a score that the service warns about is an error")]
+
+
 @cache
 def declared(kind: type) -> dict[str, tuple["Field[Any]", Setting]]:
     """Return the fields of a class that are settings, by name, each with what is shown of it."""

@@ -15,12 +15,11 @@ from typing import Any, NamedTuple, NoReturn, TypeVar, cast, get_args
 
 import scoregate
 from scoregate import settings
-from scoregate.data.tiles import GRID_HELP
 from scoregate.local import NOT_LOADED, Service
 from scoregate.settings import (
-    METRIC,
     ORIENT,
     VERSION,
+    OptionsByMetric,
     declared,
     json_object,
     metric_names,
@@ -254,19 +253,6 @@ def add_service(parser: argparse.ArgumentParser) -> None:
     add("--version", action="version", version=f"scoregate {VERSION}")
 
 
-def add_metrics(parser: argparse.ArgumentParser) -> None:
-    """Declare several metrics, and their options."""
-    parser.add_argument(
-        "-m",
-        "--metric",
-        action="append",
-        dest="metrics",
-        metavar="METRIC",
-        help=f"may be given several times, or with commas (default {METRIC})",
-    )
-    add_options(parser)
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Declare options of metrics, and the rotation of pictures."""
     add_values(parser)
@@ -304,6 +290,9 @@ def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
     columns: dict[str, tuple[str, Any]] = parser.get_default(COLUMN_OPTIONS) or {}
     for each, setting in declared(kind).values():
         if not setting.option:
+            continue
+        if isinstance(setting, OptionsByMetric):
+            add_values(parser)
             continue
         required = each.default is MISSING
         named = f" (default {each.default})" if setting.column and isinstance(each.default, str) else ""
@@ -358,11 +347,6 @@ def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:
     return kind(**values | more)
 
 
-def add_grid(parser: argparse.ArgumentParser) -> None:
-    """Declare the grid of sheets."""
-    parser.add_argument("--grid", metavar="RxC", help=GRID_HELP)
-
-
 def add_concurrency(parser: argparse.ArgumentParser) -> None:
     """Declare how many requests are sent concurrently."""
     what = "requests at the same time (default %(default)s)"
@@ -372,11 +356,6 @@ def add_concurrency(parser: argparse.ArgumentParser) -> None:
 def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Return the options of both forms, by metric.  Raises `InputError`, `OSError`."""
     return metric_options(arguments.option, arguments.options)
-
-
-def metrics_of(arguments: argparse.Namespace) -> list[str]:
-    """Return the metrics in the order given, each once."""
-    return metric_names(arguments.metrics or ()) or [METRIC]
 
 
 def service_of(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S) -> Service:

@@ -19,96 +19,34 @@ shows all. `-o FILE` writes JSON. A file that is no picture is decided by the po
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, add_settings, service_of, settings_of
-from scoregate.cli.score import found, tried
 from scoregate.cli.warnings import warn
 from scoregate.records import check_json
-from scoregate.settings import ORIENT, Setting, whole
+from scoregate.runs.request import DecisionSettings, decide_images
 from scoregate.text import complain, table
-
-GROUP = "pictures"  # all of a call, with --keep
-
-
-@dataclass(frozen=True, kw_only=True)
-class DecideCommand:
-    """Settings of decisions about pictures."""
-
-    images: Annotated[
-        Sequence[str], Setting("a file, a folder or a URL", positional=True, nargs="+", several=True)
-    ]
-    prompt: Annotated[str | None, Setting("some metrics need none", ("-p", "--prompt"))] = None
-    policy: Annotated[
-        Sequence[str],
-        Setting(
-            "may be given several times: the first decides, and all are shown (default show)",
-            metavar="NAME",
-            several=True,
-        ),
-    ] = ()
-    policy_file: Annotated[
-        Path | None, Setting("a TOML file with the policies, for models of --local", metavar="FILE")
-    ] = None
-    keep: Annotated[
-        int | None, Setting("accept the best N at most, by the policy's rank_by", metavar="N", parse=whole)
-    ] = None
-    orient: Annotated[
-        str | None,
-        Setting(
-            "rotate pictures as their EXIF data says, or not (default: as the service is set)", choices=ORIENT
-        ),
-    ] = None
-    out: Annotated[Path | None, Setting("write JSON to this file", ("-o", "--out"))] = None
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_settings(parser, DecideCommand)
+    add_settings(parser, DecisionSettings)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some picture is not accepted."""
-    settings = settings_of(DecideCommand, arguments)
+    settings = settings_of(DecisionSettings, arguments)
     if settings.out:
         check_json(settings.out)
-    names, items = items_of(settings)
-    service = replace(service_of(arguments), policies=str(settings.policy_file or ""))
-    policies = list(dict.fromkeys(settings.policy)) or ["show"]
-    with service.client() as client:
-        policy = policies[0] if len(policies) == 1 else policies
-        decisions = client.decide_items(items, policy, keep=settings.keep or 1)
+    decisions, names, faults = decide_images(settings, service_of(arguments))
+    complain(*faults)
     if settings.out:
         settings.out.write_text(json.dumps(as_json(decisions, names), indent=1) + "\n", "utf-8")
     print(as_text(decisions, names))
-    for line in complaints(decisions, names):
-        complain(line)
+    complain(*complaints(decisions, names))
     warn(decisions, names)
     return OK if len(decisions.accepted) == len(decisions) else NO_SCORE
-
-
-def items_of(settings: DecideCommand) -> tuple[list[str], list[scoregate.Item]]:
-    """
-    Return the pictures' names and their items; one that cannot be read is decided by the policy.
-
-    Raises:
-        UsageError: a file that was named does not exist.
-    """
-    named = [(name, name == given) for given in settings.images for name in found(given)]
-    images = []
-    for name, given in named:
-        data, why = tried(name, given)
-        if why:
-            complain(why)
-        images.append(data)
-    group = None if settings.keep is None else GROUP
-    return [name for name, _ in named], [
-        scoregate.Item(prompt=settings.prompt, image=data, orient=settings.orient, group=group)
-        for data in images
-    ]
 
 
 def as_text(decisions: scoregate.Decisions, names: Sequence[str]) -> str:

@@ -18,11 +18,12 @@ from scoregate.settings import (
     ANY_MODELS,
     CONCURRENCY,
     METRIC,
-    ORIENT,
     Column,
     MetricNames,
+    Orient,
     Setting,
     SettingError,
+    Strict,
     generator_paths,
     is_named,
     whole,
@@ -146,13 +147,8 @@ class Scoring:
     options: Annotated[
         Mapping[str, Mapping[str, Any]], Setting("of the metrics, by metric", option=False)
     ] = field(default_factory=dict)
-    orient: Annotated[
-        str | None,
-        Setting(
-            "rotate pictures as their EXIF data says, or not (default: as the service is set)", choices=ORIENT
-        ),
-    ] = None
-    strict: Annotated[bool, Setting("a score that the service warns about is an error")] = False
+    orient: Orient = None
+    strict: Strict = False
     any_models: Annotated[bool, Setting("go on where other models answer", (ANY_MODELS,))] = False
     explain: Annotated[bool, Setting("keep what each score is made of")] = False
     concurrency: Annotated[

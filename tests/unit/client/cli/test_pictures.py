@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-from scoregate.cli.arguments import UsageError
-from scoregate.cli.score import MAX_BYTES, fetched
+from scoregate.data.sources import MAX_BYTES, fetched
+from scoregate.errors import InputError
 from tests.support.answers import problem
 from tests.support.pictures import png
 from tests.support.shards import tar_of
@@ -66,7 +66,7 @@ def test_a_url_without_a_picture_is_named_with_the_reason(answer, said):
             raise answer
         return answer
 
-    with pytest.raises(UsageError, match=f"^{re.escape(said)}$"):
+    with pytest.raises(InputError, match=f"^{re.escape(said)}$"):
         fetched(URL, httpx.MockTransport(answered))
 
 
