@@ -3,7 +3,8 @@
 import asyncio
 import signal
 from argparse import ArgumentParser, Namespace
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.registry import metrics
 from service.questions.exchange.files import export_sets, formats, import_sets
+from service.questions.stores.contract import Store
 from service.questions.stores.opening import opened_store
 
 DONE, REFUSED = 0, 1
@@ -42,25 +44,44 @@ def exchange(settings: Settings, arguments: Namespace) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)  # a signal ends a partial run
     try:
-        done = asyncio.run(exchanged(settings, arguments))
+        done = asyncio.run(
+            exported(settings, arguments.file)
+            if arguments.direction == "export"
+            else imported(settings, arguments.file, arguments.format, arguments.only)
+        )
     except OSError as exc:
         raise SettingsError(str(exc)) from exc
     print(orjson.dumps(done).decode())
     return REFUSED if done.get("refused") else DONE
 
 
-async def exchanged(settings: Settings, arguments: Namespace) -> dict[str, int]:
-    """Return how many sets were exported, or imported, repaired and refused."""
+async def exported(settings: Settings, file: Path) -> dict[str, int]:
+    """Write all sets of the store into *file*, and return how many."""
+    async with store_of(settings) as store:
+        return {"exported": await export_sets(store, file)}
+
+
+async def imported(settings: Settings, file: Path, form: str, only: str = "") -> dict[str, int]:
+    """
+    Put the sets of *file* into the store, and return how many were imported, repaired and refused.
+
+    Args:
+        form: what *file* holds, one of `formats`.
+        only: takes items whose names begin with it and an underscore.
+    """
+    own = [metric.style_of().name for metric in metrics().values() if metric.style]
+    styles = dict.fromkeys([*own, *settings.questions.styles])
+    async with store_of(settings) as store:
+        return asdict(await import_sets(store, file, formats()[form], only, styles))
+
+
+@asynccontextmanager
+async def store_of(settings: Settings) -> AsyncIterator[Store]:
+    """Open the store of question sets."""
     async with AsyncExitStack() as stack:
         client = None
         if url := settings.cache.redis.get("questions"):
             ca_file = settings.cache.redis_ca_file
             opening = RedisClient("questions", url, ca_file=ca_file)
             client = await stack.enter_async_context(opening)
-        store = await stack.enter_async_context(opened_store(settings.cache, client))
-        if arguments.direction == "export":
-            return {"exported": await export_sets(store, arguments.file)}
-        own = [metric.style_of().name for metric in metrics().values() if metric.style]
-        styles = dict.fromkeys([*own, *settings.questions.styles])
-        form = formats()[arguments.format]
-        return asdict(await import_sets(store, arguments.file, form, arguments.only, styles))
+        yield await stack.enter_async_context(opened_store(settings.cache, client))

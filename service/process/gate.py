@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,11 +13,15 @@ from service.core.concurrency.cpu_threads import on_thread
 from service.core.errors import NotReady, ScoregateError
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
+from service.metrics.common.contract import Metric
+from service.metrics.common.registry import metrics, styled
+from service.process.exchange import imported
 from service.process.model_names import Tree, profile_of
 from service.questions.stores.opening import check_store
 from service.scoring.policies import served_policies
 from service.serving.handle import Handle
 from service.serving.loading import load_models
+from service.serving.ray.cluster import connected
 from service.web.app import create_app
 from service.web.endpoints import shown
 from service.web.server.body import ARRIVED_STATE, parse
@@ -129,6 +133,28 @@ def policies_in(names: Sequence[str], file: str = "") -> dict[str, dict[str, Any
     return {
         name: {"id": name, **each.expressions, "options": shown(each.options)} for name, each in found.items()
     }
+
+
+def import_questions(names: Sequence[str], file: Path) -> int:
+    """
+    Put the question sets of a JSON Lines file into the store of the models of these names.
+
+    Returns:
+        The number of sets that are not valid.
+
+    Raises as `settings_for`.
+    """
+    return asyncio.run(imported(settings_for(names, (), ""), file, "jsonl"))["refused"]
+
+
+def known_metrics(settings: Settings | None = None) -> Mapping[str, Metric]:
+    """Return every metric by name; by the *settings* of a profile with its question styles."""
+    return styled(metrics(), settings) if settings else metrics()
+
+
+def on_cluster(address: str) -> AbstractContextManager[None]:
+    """Make this process a driver of a Ray cluster, as `connected`."""
+    return connected(address)
 
 
 def is_profile(name: str) -> bool:

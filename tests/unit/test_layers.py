@@ -109,11 +109,19 @@ def client_modules() -> dict[str, Path]:
     return {".".join(parts[:-1] if parts[-1] == "__init__" else parts): path for parts, path in paths.items()}
 
 
+def imported_by_name(path: Path) -> Iterator[str]:
+    """The modules of the service in calls of `import_module`."""
+    for call in ast.walk(parsed(path)):
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "import_module":
+            text = ast.unparse(call.args[0]).strip("'")
+            yield from [text] if re.match(r"(service|models|scoregate_server)\b", text) else []
+
+
 def client_imports() -> dict[str, set[str]]:
     """What each module of the client imports, of the client and of the service."""
     names, found = client_modules(), {}
     for name, path in names.items():
-        inside = set(imports(path, {*names, *MODULES}, {"service", "models"}))
+        inside = {*imports(path, {*names, *MODULES}, {"service", "models"}), *imported_by_name(path)}
         found[name] = inside - {name, *(name.rsplit(".", n)[0] for n in range(1, name.count(".") + 1))}
     return found
 
@@ -145,6 +153,7 @@ def test_no_arguments_of_the_command_line_reach_what_scores_and_evaluates():
     found = {(name, each) for name, path in outside.items() for each in imports(path, (), {"argparse"})}
 
     assert {("scoregate.settings", "argparse")} == found
+    assert [] == [name for name, path in outside.items() if "Namespace" in code(path)]
 
 
 # Arguments about what is printed, and another name of the address.
@@ -183,7 +192,7 @@ def test_a_figure_is_imported_without_the_others():
 
 
 def test_the_service_and_the_client_do_not_import_each_other():
-    """But for the replay, which folds published answers with the formulas that `/score` calls."""
+    """But for `scoregate.load`, and the replay of published answers by the formulas that `/score` calls."""
     of_the_service = {
         module
         for module, found in client_imports().items()
@@ -193,7 +202,7 @@ def test_the_service_and_the_client_do_not_import_each_other():
         module for module, path in MODULES.items() if [*imports(path, {"scoregate"}, {"scoregate"})]
     ]
 
-    assert {"scoregate.replay.ratings", "scoregate.replay.verdicts"} == of_the_service
+    assert {"scoregate.local", "scoregate.replay.ratings", "scoregate.replay.verdicts"} == of_the_service
     assert [] == of_the_client
 
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
-from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 from socket import gethostname
@@ -151,13 +150,13 @@ class Styles:
     """
 
     def __init__(self, names: Sequence[str], metrics: Sequence[str], options: Mapping[str, Any]) -> None:
-        registry = import_module("service.metrics.common.registry")
-        self._known = registry.metrics()
+        gate = server()
+        self._known = gate.known_metrics()
         self.asked: list[Asked] = []
         if all(name in self._known and not self._known[name].style for name in metrics):
             return
-        settings = server().settings_for(names, (), "")
-        self._known = registry.styled(self._known, settings)
+        settings = gate.settings_for(names, (), "")
+        self._known = gate.known_metrics(settings)
         parts = [Asked(name, name, options.get(name, {})) for name in metrics]
         for name in metrics:
             tables = settings.composites.get(name, {})

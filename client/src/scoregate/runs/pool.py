@@ -1,6 +1,5 @@
 """Processes of a Ray cluster that each load the models of a command, and take rows of Ray Data."""
 
-import asyncio
 import os
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,7 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from socket import gethostname
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -80,18 +78,15 @@ def own_store(names: Sequence[str], files: Sequence[Path]) -> Iterator[None]:
     Raises:
         InputError: a file has an invalid set.
     """
-    settings_for, before = server().settings_for, os.environ.get(STORE)
-    if not settings_for(names, (), "").cache.redis.get("questions"):
+    gate, before = server(), os.environ.get(STORE)
+    if not gate.settings_for(names, (), "").cache.redis.get("questions"):
         folder = TemporaryDirectory(prefix="scoregate-", ignore_cleanup_errors=True)
         _folders.append(folder)
         os.environ[STORE] = f"sqlite:///{folder.name}/questions.sqlite3"
     try:
-        exchanged = import_module("service.process.exchange").exchanged
         for file in files:
-            given = SimpleNamespace(direction="import", file=file, format="jsonl", only="")
-            done = asyncio.run(exchanged(settings_for(names, (), ""), given))
-            if done["refused"]:
-                raise InputError(f"{file}: {done['refused']} question sets are not valid: see the log")
+            if refused := gate.import_questions(names, file):
+                raise InputError(f"{file}: {refused} question sets are not valid: see the log")
         yield
     finally:
         if before is None:
@@ -213,12 +208,12 @@ def joined(batch: Batch) -> Iterator[Pool]:
         ServiceConnectionError: there is no cluster at the address.
     """
     try:
-        gate, serving = server(), import_module("service.serving.ray.cluster")
+        gate = server()
     except ImportError as exc:
         raise InputError(str(exc)) from exc
     with ExitStack() as stack:
         try:
-            stack.enter_context(serving.connected(batch.ray))
+            stack.enter_context(gate.on_cluster(batch.ray))
             data = import_module("ray.data")  # the environment of Ray is set by now
         except gate.FAULTS as exc:
             text = str(exc).replace("runtime.address", "--ray")

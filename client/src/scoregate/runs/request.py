@@ -38,7 +38,7 @@ Images = Annotated[
     Sequence[str],
     Setting("a file, a folder or a URL", positional=True, nargs="+", several=True, metavar="IMAGE"),
 ]
-Prompt = Annotated[str, Setting("of all pictures", ("-p", "--prompt"))]
+PromptOfAll = Annotated[str, Setting("of all pictures", ("-p", "--prompt"))]
 Options = Annotated[Mapping[str, Mapping[str, Any]], OptionsByMetric("of the metrics, by metric")]
 
 
@@ -165,7 +165,7 @@ class RankingSettings:
     """Settings of a ranking of the pictures of a prompt."""
 
     images: Images
-    prompt: Prompt
+    prompt: PromptOfAll
     metric: Annotated[str, MetricName("default %(default)s", column=False)] = METRIC
     top_k: Annotated[int | None, Setting("accept the best N only", metavar="N", parse=whole)] = None
     threshold: Annotated[
@@ -258,7 +258,7 @@ class ComparisonSettings:
             "a file, a folder or a URL; 2 to 32", positional=True, nargs="+", several=True, metavar="IMAGE"
         ),
     ]
-    prompt: Prompt
+    prompt: PromptOfAll
     metric: Annotated[
         str | None, MetricName("compare its scores; default vqascore", column=False, excludes="how")
     ] = None
