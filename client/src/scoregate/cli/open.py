@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the path of the page, and show it."""
     settings = settings_of(OpenCommand, arguments)
     try:  # most pages need the packages of an extra
-        from scoregate.cli.result_page import write_result_page
+        from scoregate.report.result_page import write_result_page
 
         page = write_result_page(settings.result, settings.out)
     except ModuleNotFoundError as exc:

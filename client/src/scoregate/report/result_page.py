@@ -159,7 +159,7 @@ def write_figures(content: Mapping[str, Any], page: Path) -> None:
 
 def write_benchmark(content: Mapping[str, Any], page: Path) -> None:
     """Write the tables of one benchmark."""
-    from scoregate.bench.suite_page import benchmark_page
+    from scoregate.report.benchmark import benchmark_page
 
     write_html(page, benchmark_page(content))
 
