@@ -272,9 +272,9 @@ class RemoteSettings(ModelSettings):
       `/health` until a call succeeds, which is tried after 5 s, then up to once a minute. `/readyz` follows
       the server's list of models, every five seconds. A sleeping vLLM counts as down, if its route
       `/is_sleeping` is on.
-    * **Checks** of all but question LLMs, with plain red and blue images and texts, run at the start, when
+    * **Checks** of all but question LLMs, with plain red and blue pictures and texts, run at the start, when
       the server comes back or wakes up, and once a minute. The model is `not_ready` if both texts (of a
-      decision endpoint, a reranker or an embedder: both images) get the same number, to the last digit, as
+      decision endpoint, a reranker or an embedder: both pictures) get the same number, to the last digit, as
       from a vLLM with a reasoning parser; if one text gets two numbers, more than 0.05 apart (for rewards
       above 1: 5 %); or if a number differs as much from that of the first check of this process. Then vLLM's
       multimodal cache may be corrupt after a sleep: restart vLLM. After a wanted change of the model,

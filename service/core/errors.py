@@ -253,7 +253,7 @@ class ImageFailed(Invalid):
 
 
 class BadImage(Invalid):
-    """The image is invalid, in another way than those of the next codes."""
+    """The picture is invalid, in another way than those of the next codes."""
 
     code, title = "bad_image", "Bad image"
     where = "entry"
@@ -279,9 +279,9 @@ class ImageUndecodable(BadImage):
 
 class ImageTooLarge(BadImage):
     """
-    The image has more pixels or bytes than `images` allows, a longer side, or takes more memory to decode.
+    The picture has more pixels or bytes than `images` allows, a longer side, or takes more memory to decode.
 
-    Scale the image down.
+    Scale the picture down.
     """
 
     code, title = "image_too_large", "Image too large"
@@ -301,7 +301,7 @@ class NoFrames(BadImage):
 
 class UrlNotAllowed(BadImage):
     """
-    The service fetches no images, or none from that host.
+    The service fetches no pictures, or none from that host.
 
     Send the bytes.
     """
@@ -399,8 +399,8 @@ class MissingImage(Invalid):
 
 class CallRefused(Invalid):
     """
-    A model cannot process the call: a label of several tokens, several images for a model that takes one, a
-    too thin image, or a prompt that is too long for the question LLM or refused by it.
+    A model cannot process the call: a label of several tokens, several pictures for a model that takes one, a
+    too thin picture, or a prompt that is too long for the question LLM or refused by it.
 
     Change the item.
     """
@@ -433,9 +433,9 @@ class QuotaExceeded(ScoregateError):
 
 class MemoryFull(ScoregateError):
     """
-    Bodies, images by URL and unread lines of streams use all of `server.requests_mb`.
+    Bodies, pictures by URL and unread lines of streams use all of `server.requests_mb`.
 
-    Wait `retry_after_s`; send smaller images, or raise the setting.
+    Wait `retry_after_s`; send smaller pictures, or raise the setting.
     """
 
     status, code, title = 429, "memory_full", "Memory full"

@@ -1,5 +1,5 @@
 """
-LAION's aesthetic predictors (Schuhmann et al. 2022): the beauty of an image, without a prompt.
+LAION's aesthetic predictors (Schuhmann et al. 2022): the beauty of a picture, without a prompt.
 
 The beauty of a picture, fitted to ratings from 1 to 10, without bounds: the output of LAION's head for the
 embedding of OpenAI's CLIP ViT-L/14. **The prompt is not used**: never use this metric alone as a reward or

@@ -1,5 +1,5 @@
 """
-The share of an image without visual artifacts (Eldesokey et al. 2026, "Skill-Aligned Annotation").
+The share of a picture without visual artifacts (Eldesokey et al. 2026, "Skill-Aligned Annotation").
 
 1 - the share of pixels with visual artifacts, which a model such as PAL4VST marks on the picture stretched
 to 512 x 512 pixels. The prompt is not used.

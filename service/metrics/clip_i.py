@@ -1,5 +1,5 @@
 """
-CLIP-I (Ruiz et al. 2023, "DreamBooth"): the likeness of an image to references, without a prompt.
+CLIP-I (Ruiz et al. 2023, "DreamBooth"): the likeness of a picture to references, without a prompt.
 
 The likeness of a picture to the item's `references`, such as photos of the subject that it should show:
 

@@ -1,7 +1,7 @@
 """
 CLIPScore (Hessel et al. 2021) as text-to-image papers use it.
 
-The cosine of the image's and the prompt's embedding, as in t2v_metrics.
+The cosine of the picture's and the prompt's embedding, as in t2v_metrics.
 """
 
 from typing import Literal

@@ -3,7 +3,7 @@ Gecko (Wiles et al. 2024, "Revisiting Text-to-Image Evaluation with Gecko").
 
 It differs from `tifa` in three ways:
 
-* **Coverage.** The question LLM first lists the keywords that an image can show, then writes a question
+* **Coverage.** The question LLM first lists the keywords that a picture can show, then writes a question
   with choices for each. A keyword without a question is a warning.
 * **No invented questions.** A question is dropped if the prompt entails it with the expected answer, by an
   NLI model, with a probability below `nli_threshold` (0.005 as in the paper). Without an NLI model all

@@ -37,7 +37,7 @@ and reasons are equal.
   `bgcolor` is another background, or `"original"`; without `crop` it is the whole picture.
 
 With `explain`, `details` has `correct`, `reason` (a line for each clause that fails), the clauses, the size
-of the image, `boxes` (class, score, box and colour of each object), and `strict` and `reward` for trainers.
+of the picture, `boxes` (class, score, box and colour of each object), and `strict` and `reward` for trainers.
 
 The released code has OpenAI's ViT-L/14 (`model = "ViT-L-14-quickgelu"`, `pretrained = "openai"`), and a
 Mask2Former with Swin-S from MMDetection, trained apart from the checkpoints of transformers.
@@ -102,7 +102,7 @@ class GenEvalOptions(MetricOptions):
     Options of `geneval`: a line of GenEval's metadata, and the options of its released code.
 
     Attributes:
-        tag, include: the objects that the image should show; taken from the prompt by default.
+        tag, include: the objects that the picture should show; taken from the prompt by default.
         exclude: objects that it should not show; only with `include`.
         prompt: of the metadata.  The score has a warning if the item's prompt differs.
         position_rule: of the released code, or of the paper.
@@ -149,7 +149,7 @@ class GenEvalDetails(TypedDict):
         correct: true if all checks passed.
         reason: one line for each failed check; empty if all passed.
         tag, include, exclude: the checks.
-        width, height: of the image.
+        width, height: of the picture.
         strict, reward: for trainers: true if the number of objects is exact, and the mean reward of all
             counts, colours and positions.
         boxes: all objects with a confidence above the lower threshold, the highest first.

@@ -1,8 +1,8 @@
 """
-HPS v2 (Wu et al. 2023, "Human Preference Score v2"): a CLIP trained on people's rankings of images.
+HPS v2 (Wu et al. 2023, "Human Preference Score v2"): a CLIP trained on people's rankings of pictures.
 
 The cosine, with the weights of v2 or v2.1, as in the authors' package; their benchmark prints it times 100.
-To pad images that are not square with black, as the package does, set `resize_mode = "longest"` for the
+To pad pictures that are not square with black, as the package does, set `resize_mode = "longest"` for the
 model.
 """
 

@@ -1,5 +1,5 @@
 """
-HPSv3 (Ma et al. 2025): people's preference for an image of a prompt, with its uncertainty.
+HPSv3 (Ma et al. 2025): people's preference for a picture of a prompt, with its uncertainty.
 
 μ, the first output of HPSv3's head for picture and prompt, as the released code returns it. Its outputs are
 metrics of their own, from the same call:

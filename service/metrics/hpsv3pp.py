@@ -1,5 +1,5 @@
 """
-HPSv3++ (Liu et al. 2026): people's preference for an image of a prompt, for generators in training.
+HPSv3++ (Liu et al. 2026): people's preference for a picture of a prompt, for generators in training.
 
 μ of HPSv3++, for pictures of generators of any capability. `progress`, from 0 (default) to 1, is the
 progress of the generator's own training by rewards; its authors raise it linearly from 0.3 to 1 in a
@@ -60,7 +60,7 @@ async def hpsv3pp(item: Item, models: ModelCalls, options: Hpsv3ppOptions) -> Sc
 OUTPUTS = {
     "mu": "μ, the head's first output",
     "sigma": "the head's second output",
-    "capability": "the capability of the image's generator, 0 to 1, as the model infers it",
+    "capability": "the capability of the picture's generator, 0 to 1, as the model infers it",
 }
 
 metric = with_outputs(

@@ -1,5 +1,5 @@
 """
-ImageReward (Xu et al. 2023): people's preference for an image of a prompt.
+ImageReward (Xu et al. 2023): people's preference for a picture of a prompt.
 
 The number r of a head on BLIP, standardised as in the authors' package:
 

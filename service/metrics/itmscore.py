@@ -1,5 +1,5 @@
 """
-ITMScore: the probability that a prompt describes an image, by image-text matching (Li et al. 2023).
+ITMScore: the probability that a prompt describes a picture, by image-text matching (Li et al. 2023).
 
 P(match), the softmax of the two logits of a head on BLIP (Li et al. 2022, arXiv 2201.12086) or BLIP-2, as
 in LAVIS and t2v_metrics. BLIP-2's logits are the mean over its queries, BLIP's those of the first token,
@@ -42,7 +42,7 @@ class ItmScoreDetails(TypedDict):
     Attributes:
         logit: log P(match) - log P(no match).
         match: the head's output for a match; null with the outputs of ITM alone, as is the cosine.
-        cosine: of the embeddings of image and prompt.
+        cosine: of the embeddings of picture and prompt.
     """
 
     probability: float

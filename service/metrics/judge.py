@@ -40,7 +40,7 @@ Of released reward models, once their instructions are copied: `unifiedreward`, 
 `editscore`, `visualquality_r1`, `visualquality_r1_direct` and `videoscore2`, and for pairs
 `unifiedreward_pair`, `unifiedreward_2_pair` and `unifiedreward_think`.
 
-A decoder VLM, here (`qwen_vl`) or behind a server, takes the image with its references or source; only a
+A decoder VLM, here (`qwen_vl`) or behind a server, takes the picture with its references or source; only a
 server's writes answers. CLIP-FlanT5 takes one picture, and writes no answers: a rubric with more is
 `call_refused`.
 

@@ -1,19 +1,19 @@
 """
-Text in images as trainers reward it (the OCR reward of Flow-GRPO, Liu et al. 2025).
+Text in pictures as trainers reward it (the OCR reward of Flow-GRPO, Liu et al. 2025).
 
-The text in the image is compared with the text in double quotes in the prompt, both in lower case and
+The text in the picture is compared with the text in double quotes in the prompt, both in lower case and
 without whitespace, by the rule of Flow-GRPO and DiffusionNFT:
 
     score = 1 - min(d, n) / n
 
-n is the length of the wanted text. d is 0 if the text of the image contains it, otherwise the Levenshtein
+n is the length of the wanted text. d is 0 if the text of the picture contains it, otherwise the Levenshtein
 distance.
 
 Quotes are straight (`"…"`) or typographic (`“…”`, `„…“`, `«…»`), not single ones. The option `text`
 replaces the quoted texts; without either the error is `no_text`.
 
 Both sides are normalised: Unicode's NFC, ordinary width, and ASCII for typographic apostrophes, quotes,
-dashes and ellipses. Of several quoted texts, those that the image contains are removed from both sides, the
+dashes and ellipses. Of several quoted texts, those that the picture contains are removed from both sides, the
 longest first; d is the distance of the others to the rest. With `explain`, `details` has both texts, the
 distance, and each line with its box and confidence.
 
@@ -51,7 +51,7 @@ class OcrOptions(MetricOptions):
     Options of `ocr`.
 
     Attributes:
-        text: that the image should show; the quoted text of the prompt by default.
+        text: that the picture should show; the quoted text of the prompt by default.
     """
 
     text: Prompt | None = None
@@ -62,7 +62,7 @@ class OcrLine(TypedDict):
     One line of text.
 
     Attributes:
-        box: its four corners (x, y) in pixels from the top left of the image.
+        box: its four corners (x, y) in pixels from the top left of the picture.
         confidence: of the text, 0 to 1.
     """
 
@@ -92,11 +92,11 @@ class OcrDetails(OcrOutputs):
     Details of `ocr`.
 
     Attributes:
-        wanted: the text that the image should show.
-        read: all text in the image.
+        wanted: the text that the picture should show.
+        read: all text in the picture.
         distance: between both, without spaces and typography and in lower case; 0 if each wanted text is
             contained.
-        lines: of text in the image, in order.
+        lines: of text in the picture, in order.
     """
 
     wanted: str
@@ -107,7 +107,7 @@ class OcrDetails(OcrOutputs):
 
 async def ocr(item: Item, models: ModelCalls, options: OcrOptions) -> Score:
     """
-    Return 1 - min(distance, n) / n; n is the length of the text that the image should show.
+    Return 1 - min(distance, n) / n; n is the length of the text that the picture should show.
 
     This is the rule of Flow-GRPO's OCR reward, also used by DiffusionNFT and others.  Their code takes only
     the first text in straight quotes, and the text after a quote that is not closed.  It removes spaces and

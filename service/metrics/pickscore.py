@@ -1,5 +1,5 @@
 """
-PickScore (Kirstain et al. 2023, "Pick-a-Pic"): a CLIP trained on people's choices between two images.
+PickScore (Kirstain et al. 2023, "Pick-a-Pic"): a CLIP trained on people's choices between two pictures.
 
 The cosine, as in t2v_metrics. `scale: "logit"` is exp(`logit_scale` of the checkpoint) · cos, as in the
 authors' code: PickScores around 20 in papers are logits.

@@ -42,7 +42,7 @@ class RefClipScoreOptions(MetricOptions):
     Options of `refclipscore`.
 
     Attributes:
-        reference_texts: other captions of what the image shows.
+        reference_texts: other captions of what the picture shows.
         prefix: before the prompt and each of these texts, followed by a space; the paper's by default.
     """
 

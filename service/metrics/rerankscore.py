@@ -1,4 +1,4 @@
-"""The score of a multimodal reranker for a prompt and an image."""
+"""The score of a multimodal reranker for a prompt and a picture."""
 
 from math import inf
 from typing import Literal
@@ -42,6 +42,6 @@ metric = Metric(
     details=RerankScoreDetails,
     roles=("reranker",),
     range=lambda options: (0, 1) if options.output == "probability" else (-inf, inf),
-    formula='P("yes" | prompt, image) of a reranker',
+    formula='P("yes" | prompt, picture) of a reranker',
     paper="Li et al. 2026, arXiv 2601.04720",
 )

@@ -1,12 +1,12 @@
 """
-How safe an image is to show: one minus the probability that it is of an unsafe kind.
+How safe a picture is to show: one minus the probability that it is of an unsafe kind.
 
-A classifier of images decides, whose unsafe labels its table names
+A classifier of pictures decides, whose unsafe labels its table names
 ([`image_classifier`](models.md#image_classifier)):
 
     score = 1 - Σ P(label) over the unsafe labels
 
-or a VLM that answers "Yes" if an image is against the text of a policy, such as ShieldGemma 2 (Zeng et al.
+or a VLM that answers "Yes" if a picture is against the text of a policy, such as ShieldGemma 2 (Zeng et al.
 2025; [`openai_safety`](models.md#openai)):
 
     score = 1 - P("Yes") / (P("Yes") + P("No"))

@@ -1,7 +1,7 @@
 """
 Skill-aligned questions (Eldesokey et al. 2026, "Skill-Aligned Annotation").
 
-One call of the question LLM lists the skills that an image generator needs for the prompt, and writes
+One call of the question LLM lists the skills that a generator of pictures needs for the prompt, and writes
 yes/no questions for each: `entities`, `attributes`, `relative_comparison`, `action`, `spatial_arrangement`,
 `environment_scene`, `style`, `lighting`, `weather`, `view`, `text_rendering`, `mood_feeling`,
 `named_entities`, `language_complexity`, `time`, `camera`.
@@ -21,7 +21,7 @@ Unlike here, the paper
 * has all questions in one call, in which a VLM labels each word and gap of a text (here OCR, or with `text:
   "vlm"` the `vqa` model);
 * has the skills artifacts and aesthetic quality (`artifact` and `judge` here);
-* compares styles, landmarks and named entities with retrieved images (here yes/no questions, or `judge`
+* compares styles, landmarks and named entities with retrieved pictures (here yes/no questions, or `judge`
   with references).
 
 The instructions to the LLM are our own.
@@ -75,7 +75,7 @@ class SkillsOptions(MetricOptions):
             also gets "Is there a dog?", on which the others depend.
         question_set: each `kind` begins with the skill: `attributes/color/property`.
         question: the template of each question.
-        text: who reads a text in the image: `"ocr"`, the OCR model, or `"vlm"`, the `vqa` model.
+        text: who reads a text in the picture: `"ocr"`, the OCR model, or `"vlm"`, the `vqa` model.
     """
 
     mean: MeanOver = "skills"

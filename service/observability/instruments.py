@@ -112,7 +112,7 @@ class Instruments:
         )
         self.stage_duration = histogram(
             "scoregate_stage_duration_seconds",
-            "Time of one image or call in a stage; `total` is per `/score` request.",
+            "Time of one picture or call in a stage; `total` is per `/score` request.",
             ("stage", "lane"),
             buckets=STAGE_SECONDS,
         )
@@ -249,12 +249,12 @@ class Instruments:
         )
         self.pixel_budget = gauge("scoregate_pixel_budget_bytes", "`images.decoded_budget_mb`, in bytes.")
         self.pixels_held = gauge(
-            "scoregate_pixels_held_bytes", "Decoded pixels of all requests. Near the budget: images wait."
+            "scoregate_pixels_held_bytes", "Decoded pixels of all requests. Near the budget: pictures wait."
         )
         self.request_budget = gauge("scoregate_request_budget_bytes", "`server.requests_mb`, in bytes.")
         self.requests_held = gauge(
             "scoregate_requests_held_bytes",
-            "Bodies and images by URL of all requests. At the budget: `memory_full`.",
+            "Bodies and pictures by URL of all requests. At the budget: `memory_full`.",
         )
         gauge("scoregate_build_info", "Always 1.", ("version",)).labels(__version__).set(1)
         self.gpu_memory = GpuMemory(

@@ -90,8 +90,8 @@ class KeyTable(Strict):
 
     A quota fills steadily, in each process. With too little left, the response is 429 `quota_exceeded`; a
     request for more than a minute is 413 `larger_than_quota`. `/score` counts items times metrics; `/decide`
-    items times metrics computed; `/rank` the images, and with a cascade the kept images again; `/compare` the
-    images or twice the pairs; `/questions` the prompts. Cached answers count, rejected requests do not.
+    items times metrics computed; `/rank` the pictures, and with a cascade the kept pictures again; `/compare`
+    the pictures or twice the pairs; `/questions` the prompts. Cached answers count, rejected requests do not.
     """
 
     sha256: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")] = Field(

@@ -1,5 +1,5 @@
 """
-LAION's aesthetic predictors, in the role `aesthetic`: how beautiful an image is, whatever it shows.
+LAION's aesthetic predictors, in the role `aesthetic`: how beautiful a picture is, whatever it shows.
 
 ```toml
 [models.aesthetic]

@@ -1,5 +1,5 @@
 """
-PAL4VST (Zhang et al. 2023): which pixels of an image are artifacts, in the role `artifact`.
+PAL4VST (Zhang et al. 2023): which pixels of a picture are artifacts, in the role `artifact`.
 
 ```toml
 [models.artifact]

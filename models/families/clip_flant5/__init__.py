@@ -68,7 +68,7 @@ class ClipFlanT5Settings(LocalSettings):
     features_mb: Annotated[int, NOT_IN_RECIPE] = Field(
         256,
         ge=0,
-        description="Memory on the device for features of recent images, 4.5 each with "
+        description="Memory on the device for features of recent pictures, 4.5 each with "
         "CLIP-FlanT5-XXL; 0: none.",
     )
 

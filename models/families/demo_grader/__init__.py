@@ -11,10 +11,10 @@ checkpoint = "demo:clip_flant5"
 vqa = "judge"
 ```
 
-For `judge`. The text in double quotes in a rubric is what the image should show, and p is the probability of
-yes to VQAScore's question about it. A scale of n grades has the binomial distribution of n - 1 trials with
-p: from 1 to 5 the mean is 1 + 4p. Of two images one is better with the probability that it alone shows the
-text. Questions without a quoted text, about an edit, or with several grades are errors.
+For `judge`. The text in double quotes in a rubric is what the picture should show, and p is the probability
+of yes to VQAScore's question about it. A scale of n grades has the binomial distribution of n - 1 trials
+with p: from 1 to 5 the mean is 1 + 4p. Of two pictures one is better with the probability that it alone
+shows the text. Questions without a quoted text, about an edit, or with several grades are errors.
 """
 
 from models.core.family import Family
@@ -23,7 +23,7 @@ from models.core.settings import LocalSettings
 FAMILY = Family(
     "demo_grader",
     role="vqa",
-    loads="a CLIP-FlanT5, whose yes or no grades whether an image shows a text, for the demo",
+    loads="a CLIP-FlanT5, whose yes or no grades whether a picture shows a text, for the demo",
     settings=LocalSettings,
     loader="models.families.demo_grader.model:from_settings",
     planner="models.families.clip_flant5.layout:plan",

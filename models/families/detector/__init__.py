@@ -1,5 +1,5 @@
 """
-Models that find objects in images, in the role `detector`.
+Models that find objects in pictures, in the role `detector`.
 
 ```toml
 [models.detector]

@@ -1,5 +1,5 @@
 """
-HPSv3 (Ma et al. 2025): how much people like an image for a prompt, as a mean and its uncertainty.
+HPSv3 (Ma et al. 2025): how much people like a picture for a prompt, as a mean and its uncertainty.
 
 The checkpoint is `MizzenAI/HPSv3`, or a directory with `HPSv3.safetensors` or `HPSv3.pth`. The base model
 is Qwen2-VL-7B. Licence of the released code: MIT. Compared with the package `hpsv3` 1.0.0, with

@@ -1,5 +1,5 @@
 """
-Classifiers that find unsafe images, in the role `safety`.
+Classifiers that find unsafe pictures, in the role `safety`.
 
 The score is one minus the sum of the probabilities of the labels that `unsafe` names. A name that the
 classifier does not have is refused when it is loaded, with the names that there are.

@@ -1,5 +1,5 @@
 """
-ImageReward (Xu et al. 2023): how much people like an image for a prompt, in the role `imagereward`.
+ImageReward (Xu et al. 2023): how much people like a picture for a prompt, in the role `imagereward`.
 
 ```toml
 [models.imagereward]

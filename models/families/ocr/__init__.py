@@ -1,5 +1,5 @@
 """
-Text in images, read by the PP-OCR models of the package `rapidocr`, in the role `ocr`.
+Text in pictures, read by the PP-OCR models of the package `rapidocr`, in the role `ocr`.
 
 ```toml
 [models.ocr]
@@ -31,7 +31,7 @@ class RapidOcrSettings(PlacedSettings):
         "cpu", description="Only `cpu`. Models on one device take turns."
     )
     threads: Annotated[int, NOT_IN_RECIPE] = Field(
-        1, ge=1, description="Per image; more help only if cores are idle."
+        1, ge=1, description="Per picture; more help only if cores are idle."
     )
     batch: Annotated[Batch, NOT_IN_RECIPE] = Batch()
 

@@ -30,7 +30,7 @@ template = "Rate this picture of {}."
 model = "hps"
 ```
 
-* **The request** is `POST /classify`: a message with the image and then `template`, without sigmoid or
+* **The request** is `POST /classify`: a message with the picture and then `template`, without sigmoid or
   softmax. Put settings of the training into `extra_body`, such as `add_generation_prompt = true` or limits
   of pixels in `mm_processor_kwargs`.
 * **The head** must be one linear layer over the last token's state, in tensors with the names that your
@@ -155,7 +155,7 @@ class RewardSettings(RemoteSettings):
     template: str = Field(
         "{}",
         pattern=r"^[^{}]*\{\}[^{}]*$",
-        description="The text after the image, with `{}` for the prompt.",
+        description="The text after the picture, with `{}` for the prompt.",
     )
     output: int = Field(0, ge=0, description="Index of the output that is the score. HPSv3's are μ and σ.")
 
@@ -174,7 +174,7 @@ class RerankerSettings(RemoteSettings):
 
 
 class EmbedderSettings(RemoteSettings):
-    """An embedder of images and texts."""
+    """An embedder of pictures and texts."""
 
     body: EmbeddingsBody = Field(
         "messages",
@@ -256,7 +256,7 @@ RERANKER = Family(
 CLIP = Family(
     "openai_clip",
     role="clip",
-    loads="calls an embedder of images and texts behind an OpenAI-compatible API",
+    loads="calls an embedder of pictures and texts behind an OpenAI-compatible API",
     settings=EmbedderSettings,
     loader="models.families.openai.clip:from_settings",
     planner="models.families.openai:plan",

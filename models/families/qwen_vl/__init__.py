@@ -53,7 +53,7 @@ class QwenVlSettings(LocalSettings):
     features_mb: Annotated[int, NOT_IN_RECIPE] = Field(
         256,
         ge=0,
-        description="Memory on the device for features of recent images: 34 for one of 1024x1024 with"
+        description="Memory on the device for features of recent pictures: 34 for one of 1024x1024 with"
         " Qwen3-VL-8B in `bfloat16`; 0: none.",
     )
 

@@ -147,7 +147,7 @@ class DecisionSettings(Section):
     | `request_id`, `caller_id`, `key_name` | The request, the caller's `id` of the item, the key's name. |
     | `policy`, `decision`, `reason`, `because` | The policy's id, the decision, and why. |
     | `scores`, `errors`, `skipped`, `models` | As JSON, by metric or model; `skipped` were not started. |
-    | `picture` | SHA-256 of the bytes that were sent, not the image. Empty if they were never read. |
+    | `picture` | SHA-256 of the bytes that were sent, not the picture. Empty if they were never read. |
     | `audit` | Of audited items: `selected`, then `complete` or `failed`. |
     | `prompt`, `prompt_digest` | By `prompts` the text, its SHA-256, or neither. |
 

@@ -87,9 +87,9 @@ class Server(Section):
       gets 503 `overloaded`. A body has at most 8,192 **chunks**, and one more for every 4 KiB; more get 400.
     * **Connections**: three quarters of the limit of open files, at most 65,536. Further ones get 503
       `overloaded`. Half-closed ones count as disconnected.
-    * **Memory.** A body counts in `requests_mb` until the response is written, an image by URL while it is in
-      memory, a line of a stream until it is read. Without room, a request gets 429 `memory_full`. The last
-      eighth is reserved for requests and images of at most 1 MiB. Plan 1.3 times `requests_mb`, plus
+    * **Memory.** A body counts in `requests_mb` until the response is written, a picture by URL while it is
+      in memory, a line of a stream until it is read. Without room, a request gets 429 `memory_full`. The last
+      eighth is reserved for requests and pictures of at most 1 MiB. Plan 1.3 times `requests_mb`, plus
       `images.decoded_budget_mb`, caches and models.
     * **A Unix socket** has the mode 0660: the process's user and group may connect. Its folder must exist and
       be writable. The file is there once requests are served, replaces one that a killed process left, and is
@@ -140,7 +140,7 @@ class Server(Section):
     requests_mb: int = Field(
         default_factory=a_quarter_of_the_memory,
         ge=1,
-        description="Memory for bodies and images by URL; at most 1024 by default. Two bodies of "
+        description="Memory for bodies and pictures by URL; at most 1024 by default. Two bodies of "
         "`body_limit_mb` "
         "always fit.",
     )
@@ -195,14 +195,14 @@ def usual_formats() -> list[str]:
 
 class Images(Section):
     """
-    Which images are accepted, and how much memory they take.
+    Which pictures are accepted, and how much memory they take.
 
-    * **Memory.** In `decoded_budget_mb` an image takes 8 bytes per pixel as JPEG (progressive up to 10, CMYK
+    * **Memory.** In `decoded_budget_mb` a picture takes 8 bytes per pixel as JPEG (progressive up to 10, CMYK
       12), PNG, GIF or BMP, 20 as WebP or TIFF, and 24 as AVIF: by default, WebP and TIFF above 26, and AVIF
       above 22 million pixels are `image_too_large`. AVIF, TIFF, and WebP other than plain lossy are decoded
       in separate processes of about 40 MiB plus the pixels, at most `decode_workers` plus one for each lane.
-    * **Images by URL**: only `http` and `https`, listed hosts and ports, without wildcards; international
-      names as `xn--…`. If any address of a host is not public, the image is `url_not_allowed`, even of a
+    * **Pictures by URL**: only `http` and `https`, listed hosts and ports, without wildcards; international
+      names as `xn--…`. If any address of a host is not public, the picture is `url_not_allowed`, even of a
       listed host. At most three redirects, each checked likewise, no cookies and no proxies. At most 64 are
       fetched at a time: 16 from one host, 16 for one request, 32 for bulk requests.
     """
@@ -219,7 +219,7 @@ class Images(Section):
     max_pixels: int = Field(
         50_000_000,
         ge=1,
-        description="Most pixels of an image, a frame or a grid, and of an animation's frames "
+        description="Most pixels of a picture, a frame or a grid, and of an animation's frames "
         "together up to the last "
         "scored one.",
     )
@@ -232,7 +232,7 @@ class Images(Section):
         4_000_000_000, ge=1, description="Most pixels of an MP4's frames together up to the last scored one."
     )
     max_side: int = Field(16_384, ge=1, description="Longest side in pixels.")
-    max_bytes: int = Field(32 * 2**20, ge=1, description="Most encoded bytes of one image.")
+    max_bytes: int = Field(32 * 2**20, ge=1, description="Most encoded bytes of one picture.")
     decode_workers: int = Field(
         default_factory=half_of_the_cores,
         ge=1,
@@ -245,14 +245,16 @@ class Images(Section):
         ge=1,
         description="Memory for decoded pixels of all requests; at least 8 bytes for each of `max_pixels`.",
     )
-    allow_urls: bool = Field(False, description="Fetch images by URL.")
+    allow_urls: bool = Field(False, description="Fetch pictures by URL.")
     allowed_url_hosts: list[str] = Field(
         [],
         description="Their hosts: `HOST`, or `HOST:PORT` if the port is not the scheme's default; at "
         "least one for "
         "`allow_urls`.",
     )
-    url_timeout_s: float = Field(10, gt=0, description="Time for one image, with redirects, without queues.")
+    url_timeout_s: float = Field(
+        10, gt=0, description="Time for one picture, with redirects, without queues."
+    )
 
     @field_validator("formats")
     @classmethod
@@ -317,7 +319,7 @@ class Telemetry(Section):
     | span | of | attributes |
     |---|---|---|
     | `POST /score` | the request | `http.*`, `scoregate.request_id`, `.lane`, `.items` |
-    | `decode` | the pixels of one image | |
+    | `decode` | the pixels of one picture | |
     | `metric` | one metric of one item | `scoregate.metric` |
     | `questions` | the look-up or the writing of a set | `scoregate.style`, `.found`: hit, miss, coalesced |
     | `queue`, `model` | calls of one metric that ran in one batch, not cached | `scoregate.model`, `.calls` |
@@ -351,8 +353,8 @@ class QueueSettings(Section):
     """
     Limits on waiting calls, and the lanes' shares of a device.
 
-    Tokens are image patches and text tokens, estimated. A call of a VQA model behind an API counts as 1,000,
-    one of a question LLM as its longest answer.
+    Tokens are patches of pictures and text tokens, estimated. A call of a VQA model behind an API counts as
+    1,000, one of a question LLM as its longest answer.
     """
 
     max_cost: int = Field(

@@ -36,9 +36,10 @@ class MetricOptions(Strict):
     Options of a metric in a request; each metric adds fields of its own.
 
     Attributes:
-        frames: several images of an item have the mean of their scores, the mean of the best ones (`top`),
-            the least score, a quantile of them, or the score of the smallest square grid of the images, which
-            counts as one image for the limits; in the VQAScore paper (appendix F) with little loss.
+        frames: several pictures of an item have the mean of their scores, the mean of the best ones
+            (`top`), the least score, a quantile of them, or the score of the smallest square grid of the
+            pictures, which counts as one picture for the limits; in the VQAScore paper (appendix F) with
+            little loss.
         share: of the best frames, whose number is rounded up; or the quantile, between two scores in
             proportion.
         samples: score the middle frame of each of so many equal parts; by default all frames, or 16 of a
@@ -165,7 +166,7 @@ class MetricText:
         formula: the score under the default options, in one line.
         paper: its source.
         direction: begins with "higher" or "lower", which is better.
-        needs: what an item must have besides its image and prompt, in words.
+        needs: what an item must have besides its picture and prompt, in words.
         without: what it can still score without a model, by optional role.
     """
 
@@ -190,8 +191,8 @@ class MetricModels:
     Attributes:
         roles: roles of the models that it needs.
         may_use: roles of optional models.
-        demand_of: returns the calls of these models for an image, by role, from prompt and options; a
-            typical number if that depends on the image.  One call of each role by default.
+        demand_of: returns the calls of these models for a picture, by role, from prompt and options; a
+            typical number if that depends on the picture.  One call of each role by default.
         essential: calls by role.  A model that can run none of them is unsuitable, and the metric is not
             served with it.
         own_model: the metric is its weights: it uses only the model that its settings name, and no other
@@ -224,10 +225,10 @@ class MetricInputs:
 
     Attributes:
         reads_prompt: True if the score depends on the prompt; items without one are rejected.
-        uses: the other images of an item that it uses; a function of the options if they select some, which
+        uses: the other pictures of an item that it uses; a function of the options if they select some, which
             returns all for None.
-        pairwise: returns whether the options make it compare an item's image with its `rival`.  A score above
-            the middle third of the range then prefers the image, and one below it the rival.
+        pairwise: returns whether the options make it compare an item's picture with its `rival`.  A score
+            above the middle third of the range then prefers the picture, and one below it the rival.
         style: the style of its question sets; a function of the options if it depends on them.  Its name
             does not.
         styles: those of a profile by name, which requests may choose instead.

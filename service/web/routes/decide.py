@@ -50,8 +50,8 @@ async def decide(request: Request) -> Response:
     """
     Accept, review or reject pictures by policies of the settings, within their time.
 
-    The status is 200, with a decision for each item, also if a lane is full, a model is down or hangs, an
-    image cannot be read, or the time is over. Only a request that is wrong itself is refused: its body, key
+    The status is 200, with a decision for each item, also if a lane is full, a model is down or hangs, a
+    picture cannot be read, or the time is over. Only a request that is wrong itself is refused: its body, key
     or quota, or an `unknown_policy`.
 
     * **What is unknown**: a metric that failed, or is not there yet, may have any score of its range. A
@@ -60,7 +60,7 @@ async def decide(request: Request) -> Response:
     * **The cheapest first**: the metrics of an item run one after the other, by predicted cost, until no
       decision can change. If they would be late one after the other, the rest start together. `skipped` are
       those that were never started.
-    * **An image that cannot be read** (`bad_image`, `not_base64`, `image_undecodable`, `image_too_large`,
+    * **A picture that cannot be read** (`bad_image`, `not_base64`, `image_undecodable`, `image_too_large`,
       `no_frames`) decides by `unreadable`. One that could not be downloaded has no score.
     * The id of a policy changes with its expressions, its options and the identities of its models.
     * A request is charged for all metrics of its policies, and gets those back that were not started.

@@ -65,7 +65,7 @@ The last line has `done` and all other fields, or, if the rest failed as a whole
 )
 async def score(request: Request) -> Response:
     """
-    Score images against prompts.
+    Score pictures against prompts.
 
     With `stream=1` lines that are not read yet are kept, within the memory of all requests; if that is
     full, the last line is the error `memory_full`. The connection is closed if the caller has not read all

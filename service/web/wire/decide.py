@@ -68,7 +68,7 @@ Policies = Annotated[
 
 class DecideItem(Clipped):
     """
-    One image with its prompt, as in `POST /score`; the policy has the metrics and their options.
+    One picture with its prompt, as in `POST /score`; the policy has the metrics and their options.
 
     Attributes:
         id: returned with the decision.

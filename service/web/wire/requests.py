@@ -98,7 +98,7 @@ def options_of(options: Options, metrics: Sequence[str]) -> dict[str, MetricOpti
 
 class ImageData(Strict):
     """
-    An image as base64, or as a `data:` URI that holds base64.
+    A picture as base64, or as a `data:` URI that holds base64.
 
     Attributes:
         data: base64 in the standard alphabet, with padding and without line breaks, or a `data:` URI.
@@ -109,7 +109,7 @@ class ImageData(Strict):
 
 class ImagePart(Strict):
     """
-    An image in a file part of the same multipart body.
+    A picture in a file part of the same multipart body.
 
     Attributes:
         part: the name of the file part.
@@ -120,7 +120,7 @@ class ImagePart(Strict):
 
 class ImageUrl(Strict):
     """
-    An image that the server downloads, if the operator allows it.
+    A picture that the server downloads, if the operator allows it.
 
     Attributes:
         url: `http` or `https`, of a host that the operator lists.
@@ -234,7 +234,7 @@ RankedCount = Annotated[int, Field(ge=1, le=MAX_RANKED), WHOLE]
 
 class WireItem(Clipped):
     """
-    One image with its prompt, which metrics that read none do not need: see `reads_prompt` in `GET /models`.
+    One picture with its prompt, which metrics that read none do not need (`reads_prompt` in `GET /models`).
 
     Its options, `metrics`, `required`, `orient`, `start`, `end` and `fps` override those of the request.
 

@@ -149,9 +149,9 @@ class ScoreWhole(Warnings):
     What concerns all items of `POST /score`.
 
     Attributes:
-        partial: whether a score is missing.  The status is 200 even if every image is broken.
+        partial: whether a score is missing.  The status is 200 even if every picture is broken.
         models: `id@revision` of each model, by its configured name.
-        timings_ms: the longest time of one image or call in each stage, and the total.
+        timings_ms: the longest time of one picture or call in each stage, and the total.
     """
 
     request_id: str
@@ -167,10 +167,10 @@ class ScoreAnswer(ScoreWhole):
 
     Attributes:
         results: one for each item, in the order of the request.
-        partial: whether a score is missing.  The status is 200 even if every image is broken.
+        partial: whether a score is missing.  The status is 200 even if every picture is broken.
         warnings: sentences for people.
         models: `id@revision` of each model, by its configured name.
-        timings_ms: the longest time of one image or call in each stage, and the total.
+        timings_ms: the longest time of one picture or call in each stage, and the total.
     """
 
     results: list[Result]
@@ -456,7 +456,7 @@ class MetricEntry(TypedDict):
         options: with their defaults.
         models: the configured names of the models that it may use.
         ready: whether all models that it needs are ready, and none that it may use failed.
-        needs: what an item must have besides its image and prompt.
+        needs: what an item must have besides its picture and prompt.
         style: of its question sets, if it has some.
         degraded: which model failed, and how, if one did; the metric is tried all the same.
         only: what it can score, if a model that it may use is not configured.
