@@ -108,7 +108,7 @@ def joined(data: Table, scores: Table, keys: Sequence[JoinColumns], *, by_order:
     Return the rows of *data* with the cells of *scores*, by the first key that both have, or by their order.
 
     Raises:
-        InputError: no key is in both, a value of it is there twice, or the orders have different lengths.
+        InputError: a file lacks every key, a value of one is there twice, or the orders differ in length.
     """
     cells, theirs = data.records[0].values, scores.records[0].values
     if by_order:
@@ -133,8 +133,10 @@ def joined(data: Table, scores: Table, keys: Sequence[JoinColumns], *, by_order:
         pairs = zip(data.records, map(found.get, names), strict=True)
         rows = [merged(each, other, {*key.values()}) if other else each for each, other in pairs]
     else:
-        known = " or ".join(" and ".join(key.values()) for key in keys)
-        raise InputError(f"{scores.path}: no column {known} to join by; --by-order joins rows by their order")
+        lacking = scores if any(each.keys() <= cells.keys() for each in keys) else data
+        wanted = dict.fromkeys(" and ".join(each.values() if lacking is scores else each) for each in keys)
+        place = f"{lacking.path}: no column {' or '.join(wanted)}"
+        raise InputError(f"{place} to join by; --by-order joins rows by their order")
     said = f"{used} of {len(scores.records)} rows of {scores.path.name} by {how}"
     return replace(data, records=rows, joined=(*data.joined, said))
 

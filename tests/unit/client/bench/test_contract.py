@@ -1,18 +1,213 @@
-"""What every benchmark of `BENCHMARKS` does, over the least data of each."""
+"""What every benchmark of `BENCHMARKS` does, then each of metrics and each of generators, over least data."""
 
 import json
+import re
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 import scoregate.bench
-from scoregate.bench import BENCHMARKS, GENERATORS
+from scoregate.bench import BENCHMARKS
 from scoregate.bench.answers import images_in
 from scoregate.cli.main import main
+from scoregate.evaluation.bootstrap import Drawings
+from scoregate.formats import printed
 from scoregate.settings import settings_in
 from tests.support.benchmarks import SAMPLES, Sample
+from tests.support.releases import RELEASES
 
-pytestmark = pytest.mark.parametrize("name", GENERATORS)
+
+class Call(NamedTuple):
+    """The words of a call of the command, with a metric or a generator m, and what its tables show."""
+
+    words: list[str]
+    shown: list[str]
+
+
+@pytest.fixture(params=[*RELEASES, *SAMPLES])
+def call(request, tmp_path, monkeypatch, written):
+    """A call of any benchmark, in the folder of its files."""
+    monkeypatch.chdir(tmp_path)
+    if release := RELEASES.get(name := request.param):
+        release.write(tmp_path)
+        return Call([*release.words], [])
+    sample = SAMPLES[name](tmp_path)
+    files = [f"m={written(both(sample), 'm.jsonl')}", f"b={written(sample.rows(0, sample.best), 'b.jsonl')}"]
+    words = [name, str(sample.data), *files, *sample.words, "--seed", "3"]
+    return Call(words, [*sample.figures, f"2 of {sample.of} prompts"])
+
+
+def settings(words):
+    """The settings of the function that the words of a call are, as texts."""
+    name, *words = words
+    found = {"data": words.pop(0)} if BENCHMARKS[name].benchmark.data else {}
+    if answers := dict(word.split("=") for word in words if "=" in word):
+        found["answers"] = answers
+    for word, value in pairwise([*(word for word in words if "=" not in word), "--"]):
+        if word.startswith("--"):
+            found[word.removeprefix("--").replace("-", "_")] = value.startswith("--") or value
+    return found
+
+
+def test_the_contract_is_over_all_benchmarks():
+    """Also over each form of the files of one that was released in several."""
+    assert {*BENCHMARKS} == {*SAMPLES, *(release.words[0] for release in RELEASES.values())}
+
+
+def test_the_function_returns_what_the_command_prints(bench, call):
+    """Its settings are those of the command, and paths may be texts."""
+    name, *words = call.words
+
+    assert bench(name, *words) == json.loads(json.dumps(scoregate.bench.run(name, **settings(call.words))))
+
+
+def undrawn(name):
+    """The option that draws nothing, where there is one."""
+    return ["--bootstrap", "0"] * issubclass(BENCHMARKS[name].benchmark.settings, Drawings)
+
+
+def test_tables_are_printed_in_each_form(capsys, call):
+    """The first has the metric, or the generator with its figures and its caution."""
+    name, *words = [*call.words, *undrawn(call.words[0])]
+    found = scoregate.bench.run(name, **settings([name, *words]))
+    assert 0 == main(["bench", name, *words, "--format", "latex"])
+    assert capsys.readouterr().out == printed(found, "latex", None) + "\n"
+
+    for form, separator in {"text": "  ", "markdown": " | ", "latex": " & ", "csv": ","}.items():
+        text = printed(found, form, None)
+        rows = re.findall(rf"^(?:\| )?m *{re.escape(separator)}.*", text, re.MULTILINE)
+        assert rows
+        assert all(len(row.split(separator)) > 2 for row in rows)
+        for part in call.shown:
+            assert part.replace("_", "\\_" if form == "latex" else "_").lower() in text.lower()
+
+
+@pytest.mark.parametrize("rows", ['{"x": 1}\n', ""], ids=["of another form", "without rows"])
+def test_data_of_no_use_are_refused(refused, call, tmp_path, rows):
+    """The line names the file or the folder; nothing is read by luck."""
+    name, given, *words = call.words
+    path = Path(given.removeprefix("m="))
+    other = tmp_path / f"other{path.suffix}"
+    if path.is_dir():
+        other.mkdir()
+    else:
+        other.write_text("x\n1\n" if rows and other.suffix == ".csv" else rows, "utf-8")
+
+    assert str(other) in refused("bench", name, given.replace(str(path), str(other)), *words)
+
+
+@pytest.fixture(params=[name for name, release in RELEASES.items() if release.scores])
+def release(request, tmp_path, monkeypatch):
+    """The files of a benchmark of metrics, in whose folder the command runs."""
+    monkeypatch.chdir(tmp_path)
+    release = RELEASES[request.param]
+    release.write(tmp_path)
+    return replace(release, call=" ".join([release.call, *undrawn(release.words[0])]))
+
+
+def rows_of(found):
+    """The rows of the metric m in all tables, without those of its scores as they stand."""
+    return [
+        row
+        for name, table in found.items()
+        if isinstance(table, list) and name not in ("means", "skills", "joined", "sources")
+        for row in table
+        if "m" == row.get("metric", row.get("judge"))
+    ]
+
+
+def test_the_released_files_are_read_as_they_are(bench, release):
+    """Each has figures of the metric m alone: no column of the release is taken for one."""
+    found, rows = bench(*release.words), len(release.scores)
+
+    assert ([f"{rows} of {rows} rows of m.csv by {release.key}"] if release.key else None) == found.get(
+        "joined"
+    )
+    if release.words[0] == "gecko2k":
+        assert [("m", "all", 1), ("m", "Gecko(S)", 1), ("m", "att/count", 1)] == [
+            (row["judge"], row["tag"], row["accuracy"]) for row in found["sxs"]
+        ]
+    else:
+        assert {"m"} == {row["metric"] for row in found["metrics"]} - {"chance"}
+
+
+@pytest.mark.parametrize(
+    ("more", "line"),
+    [
+        (("--metric", "nobody"), ": no column 'nobody'; there are "),
+        (("--lower-is-better", "mm"), "--lower-is-better mm: no such metric is printed; there are m"),
+        (("--scores", "absent.csv"), "absent.csv: No such file"),
+    ],
+)
+def test_a_metric_that_is_not_there_is_refused(refused, release, more, line):
+    """A misspelt name would leave a metric out, or its sign as it is."""
+    assert line in refused("bench", *release.words, *more)
+
+
+def test_scores_that_do_not_fit_the_data_are_refused(refused, release, written):
+    """With one line, and never joined by luck."""
+    rows, place = release.scores, f"m.csv, column {release.key}: "
+    names = rf".*{release.key.replace(', ', ' and ')}.* to join by; --by-order" if release.key else ""
+    others = [{name: cell if name == "m" else f"9{cell}" for name, cell in row.items()} for row in rows]
+    cases = {
+        release.unknown or f"{place}no value is one of {release.words[1]}": others,
+        f"m.csv: no column {names}": [{"m": row["m"]} for row in rows],
+        "there is no column of scores; name a file by --scores": [row | {"m": "x"} for row in rows],
+    }
+    if release.words[0] != "gecko2k":  # several scores of a picture have their mean there
+        cases[release.twice or f"{place}a value is there twice"] = [*rows, rows[-1]]
+    for line, given in cases.items():
+        written(given, "m.csv")
+        assert re.search(line, refused("bench", *release.words))
+
+
+def test_a_score_that_is_missing_is_counted(bench, release, written):
+    """It is not 0, whether its row lacks it or there is no such row."""
+    *rows, last = release.scores
+    tables = []
+    for given in (rows, [*rows, last | {"m": ""}], [*rows, last | {"m": 0}]):
+        written(given, "m.csv")
+        tables.append(rows_of(bench(*release.words)))
+
+    assert release.counts.items() <= tables[0][0].items()
+    assert tables[0] == tables[1] != tables[2]
+
+
+def test_a_constant_column_of_numbers_does_not_end_the_benchmark(bench, refused, release, written):
+    """Without figures its row says why; that is an error of a metric that was named, or is the only one."""
+    before = rows_of(bench(*release.words))
+    written([row | {"year": 2024} for row in release.scores], "m.csv")
+    found = bench(*release.words)
+
+    assert before == rows_of(found)
+    if release.key:
+        [row] = [row for row in found["metrics"] if row["metric"] == "year"]
+        assert {"metric", "undefined"} == row.keys()
+        reason = re.fullmatch(r"column year.*: all \d values are 2024", row["undefined"])[0]
+        for more in (["--metric", "year"], ["--metric", "m,year"]):
+            assert reason in refused("bench", *release.words, *more)
+        written([row | {"m": 2024} for row in release.scores], "m.csv")
+        assert reason.replace("year", "m") in refused("bench", *release.words)
+
+
+def test_a_metric_whose_lower_scores_are_better_is_turned_and_marked(bench, release, written):
+    """Its rows have the figures of its negated scores, and no other row is marked."""
+    plain = rows_of(bench(*release.words))
+    written([row | {"m": -row["m"]} for row in release.scores], "m.csv")
+    unturned, turned = (bench(*release.words, *more) for more in ([], ["--lower-is-better", "m"]))
+
+    assert [row | {"lower_is_better": True} for row in plain] == rows_of(turned)
+    assert rows_of(unturned) != plain
+    assert [0, len(plain)] == [json.dumps(found).count("lower_is_better") for found in (unturned, turned)]
+
+
+@pytest.fixture(params=SAMPLES)
+def name(request):
+    """A benchmark of generators."""
+    return request.param
 
 
 @pytest.fixture
@@ -240,52 +435,20 @@ def test_a_folder_has_pictures_whatever_its_name(refused, name, sample, tmp_path
     assert f"{folder}: no picture has the name of an item" in said
 
 
-def settings(name, sample, **more):
-    """The settings of the sample's arguments."""
-    names = [word.removeprefix("--").replace("-", "_") for word in sample.words[::2]]
-    values = sample.words[1::2] or [True] * len(names)
-    return {"data": str(sample.data)} | dict(zip(names, values, strict=True)) | more
-
-
 def items(name: str, sample: Sample):
     """The items of the data."""
     benchmark = BENCHMARKS[name].benchmark
-    return benchmark.items(settings_in(benchmark.settings, settings(name, sample, answers={"a": Path("a")})))
+    given = settings([name, str(sample.data), "a=a", *sample.words])
+    return benchmark.items(settings_in(benchmark.settings, given))
 
 
-def test_the_function_returns_what_the_command_prints(bench, name, sample, written):
-    """Two generators are compared on the prompts of both, with intervals."""
+def test_two_generators_are_compared_on_the_prompts_of_both(name, sample, written):
+    """With intervals, which the seed draws."""
     files = {"a": written(both(sample), "a.jsonl"), "b": written(sample.rows(0, sample.best), "b.jsonl")}
-    said = [f"{key}={file}" for key, file in files.items()]
-    found = bench(name, sample.data, *said, *sample.words, "--seed", 3)
+    given = settings([name, str(sample.data), *sample.words])
+    found = scoregate.bench.run(name, **given, answers=files, seed=3)
 
-    made = scoregate.bench.run(name, **settings(name, sample, answers=files, seed=3))
-    assert json.loads(json.dumps(made)) == found
     assert {"benchmark": name, "prompts": sample.prompts, "seed": 3, "cluster": "prompt", "compared": 1} == {
         key: value for key, value in found.items() if not isinstance(value, list) and key != "caution"
     }
     assert ["a", "b"] == [each["generator"] for each in found["generators"]]
-
-
-@pytest.mark.parametrize("form", ["text", "markdown", "latex", "csv"])
-def test_tables_are_printed_in_each_form(capsys, name, sample, written, form):
-    """With the generator, each figure of the sample, and the caution."""
-    more = [] if form == "text" else ["--format", form]
-    file = written(both(sample))
-    assert 0 == main(["bench", name, str(sample.data), f"mine={file}", *sample.words, *more, "--bootstrap=0"])
-    printed = capsys.readouterr().out
-
-    for part in ("mine", *sample.figures, f"2 of {sample.of} prompts"):
-        assert part.replace("_", "\\_" if form == "latex" else "_").lower() in printed.lower()
-
-
-def test_data_of_another_form_are_refused(refused, name, sample, tmp_path):
-    """The line names the file or the folder; nothing is read by luck."""
-    other = tmp_path / "other"
-    if sample.data.is_dir():
-        other.mkdir()
-    else:
-        other = other.with_suffix(sample.data.suffix)
-        other.write_text("x\n1\n" if other.suffix == ".csv" else '{"x": 1}\n', "utf-8")
-
-    assert str(other) in refused("bench", name, other, "a=a.csv", *sample.words)

@@ -163,15 +163,6 @@ def test_items_that_differ_in_zeros_only_stay_two(bench, written, tmp_path):
     assert {"A": 2, "B": 3} == scene["mean"]
 
 
-def test_a_metric_with_its_sign_turned_is_marked(bench, released, scores):
-    """In each table whose figures depend on it."""
-    found = bench("genai", *released, "--scores", scores, "--lower-is-better", "m")
-    marks = [[row.get("lower_is_better") for row in found[name]] for name in ("metrics", "best_of")]
-
-    assert [[True], [True, None]] == marks
-    assert ["6 of 6 rows of scores.csv by id, model"] == found["joined"]
-
-
 def test_a_prompt_counts_in_each_of_its_skills(bench, released, scores):
     """Prompt 1 has a basic and an advanced skill, and is advanced; 2 is basic."""
     found = bench("genai", *released, "--scores", scores)["skills"]

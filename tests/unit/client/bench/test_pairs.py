@@ -146,12 +146,10 @@ def test_a_metric_that_one_of_two_files_has_is_compared_alone(bench, written):
     ("rows", "line"),
     [
         ([{"label": "0_c0", "score": 1}], "'0_c0' is not of the form ITEM_c0_i1"),
-        (labelled(ALL_RIGHT, ALL_RIGHT, ALL_RIGHT, ALL_RIGHT), "the benchmark has no item 3"),
-        (labelled(ALL_RIGHT) * 2, "has two scores of caption 0"),
         (labelled(ALL_RIGHT)[:3], "no item has all four scores"),
     ],
 )
-def test_scores_of_other_items_are_refused(refused, written, rows, line):
+def test_scores_without_a_whole_item_are_refused(refused, written, rows, line):
     """With one line."""
     data, scores = written(EXAMPLES, "examples.jsonl"), written(rows, "scores.jsonl")
 

@@ -116,21 +116,6 @@ def test_a_source_with_one_label_is_told_beside_the_others(bench, written):
     assert unscored.startswith("m: ")
 
 
-@pytest.mark.parametrize("name", ["seetrue", "tifa160"])
-def test_a_constant_column_of_numbers_does_not_end_the_benchmark(bench, refused, written, name):
-    """Its row has the reason, unless it was named."""
-    rows = [
-        {"image_path": f"{n}.jpg", "human_avg": n, "label": n % 2, "source": "s", "m": n, "year": 2024}
-        for n in range(4)
-    ]
-    rows = [row if name == "tifa160" else {**row, "human_avg": None, "image_path": None} for row in rows]
-    data = written(rows)
-    found = {row["metric"]: row.get("undefined") for row in bench(name, data)["metrics"]}
-
-    assert (None, True) == (found["m"], "all 4 values are 2024" in found["year"])
-    assert "all 4 values are 2024" in refused("bench", name, data, "--metric", "year")
-
-
 def test_an_id_of_tifas_rows_is_no_metric(bench, written):
     """A data set may number its rows."""
     rows = [{"id": n, "image_path": f"{n}.jpg", "human_avg": n % 3, "m": n} for n in range(4)]
@@ -143,3 +128,10 @@ def test_a_source_with_one_label_is_named(refused, written):
     rows = [{"label": 1, "source": "s", "m": 1}, {"label": 1, "source": "s", "m": 2}]
 
     assert "column label, source s: all 2 labels are 1" in refused("bench", "seetrue", written(rows))
+
+
+def test_ratings_that_are_missing_are_asked_for_by_their_argument(refused, written):
+    """t2v_metrics' list of pictures has none."""
+    said = refused("bench", "tifa160", written([{"image_path": "a.jpg"}], "tifa160.jsonl"), "--metric", "m")
+
+    assert said.endswith("tifa160.jsonl: no column human_avg; name a file of ratings by --likert")

@@ -64,42 +64,6 @@ def test_scores_are_joined_by_key_or_by_place(bench, written, scores, more, how)
     assert {"all", "synth", "nat"} == set(row["rank"])
 
 
-def test_a_metric_whose_lower_scores_are_better_is_turned(bench, written):
-    """By name, or by a result of `scoregate batch`."""
-    data = written(
-        [row | {"m": -score["m"], "n": score["m"]} for row, score in zip(ROWS, SCORES, strict=True)]
-    )
-
-    turned, plain = bench("ts2", data, "--lower-is-better", "m")["metrics"]
-
-    assert turned["rank"] == plain["rank"]
-    assert (True, None) == (turned["lower_is_better"], plain.get("lower_is_better"))
-    assert turned["rank"]["all"] > 0
-
-
-def test_a_picture_without_a_score_is_counted(bench, written):
-    """It is not 0."""
-    [row] = bench("ts2", written(ROWS, "data.csv"), "--scores", written(SCORES[1:], "s.jsonl"))["metrics"]
-
-    assert (8, 1) == (row["images"], row["dropped"])
-
-
-@pytest.mark.parametrize(
-    ("scores", "line"),
-    [
-        ([{"m": row["m"]} for row in SCORES], "no column file_name or image to join by; --by-order"),
-        ([*SCORES, SCORES[0]], "column file_name: a value is there twice"),
-        ([{"file_name": "other.png", "m": 1}], "no value is one of"),
-        ([{"file_name": row["file_name"], "m": "x"} for row in ROWS], "there is no column of scores"),
-    ],
-)
-def test_scores_that_do_not_fit_the_data_are_refused(refused, written, scores, line):
-    """With one line, and never joined by luck."""
-    data, file = written(ROWS, "data.csv"), written(scores, "scores.jsonl")
-
-    assert line in refused("bench", "ts2", data, "--scores", file)
-
-
 @pytest.mark.parametrize(
     ("scores", "line"),
     [
@@ -117,12 +81,12 @@ def test_rows_that_differ_are_not_joined_by_their_order(refused, written, scores
     assert line in refused("bench", "ts2", *files, "--by-order")
 
 
-@pytest.mark.parametrize("more", [("--seconds", "mm=1"), ("--metric", "m", "--lower-is-better", "id")])
-def test_an_option_about_a_metric_that_is_not_printed_is_refused(refused, written, more):
-    """A misspelt name would leave the sign, or the time, as it is."""
-    said = refused("bench", "ts2", written(ROWS, "data.csv"), "--scores", written(SCORES, "s.jsonl"), *more)
+def test_a_time_of_a_metric_that_is_not_printed_is_refused(refused, written):
+    """A misspelt name would leave the time out."""
+    files = written(ROWS, "data.csv"), "--scores", written(SCORES, "s.jsonl")
 
-    assert f"{more[-2]} {more[-1].partition('=')[0]}: no such metric is printed; there are m" in said
+    said = refused("bench", "ts2", *files, "--seconds", "mm=1")
+    assert "--seconds mm: no such metric is printed; there are m" in said
 
 
 def test_a_time_is_a_finite_number(written, capsys):
@@ -130,20 +94,6 @@ def test_a_time_is_a_finite_number(written, capsys):
     with pytest.raises(SystemExit):
         main(["bench", "ts2", written(ROWS, "data.csv"), "--seconds", "m=nan"])
     assert "above 0" in capsys.readouterr().err
-
-
-def test_a_constant_column_of_numbers_is_a_row_with_its_reason(bench, refused, written):
-    """If nobody named it as a metric, and another column has figures."""
-    rows = [{**row, "m": score["m"], "year": 2024} for row, score in zip(ROWS, SCORES, strict=True)]
-    data = written(rows, "data.csv")
-    found = {row["metric"]: row for row in bench("ts2", data)["metrics"]}
-
-    assert ({"m", "year"}, 1.0) == (found.keys(), found["m"]["sep"]["all"])
-    assert {"metric": "year", "undefined": "column year: all 8 values are 2024"} == found["year"]
-    for more in (("--metric", "year"), ("--metric", "m", "--metric", "year")):
-        assert "column year: all 8 values are 2024" in refused("bench", "ts2", data, *more)
-    of_constants = written([{**row, "year": 2024} for row in ROWS], "constant.csv")
-    assert "column year: all 8 values are 2024" in refused("bench", "ts2", of_constants)
 
 
 def test_printed_walks_have_plain_means():
