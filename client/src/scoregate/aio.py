@@ -13,14 +13,12 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import quote
 
+from scoregate.addresses import addresses_of, api_key_of
 from scoregate.comparison import Comparison, lonely
 from scoregate.connection import (
     Breaker,
     CircuitOpenError,
     Connection,
-    Transport,
-    addresses_of,
-    api_key_of,
     in_time,
 )
 from scoregate.decisions.decision import (
@@ -31,6 +29,7 @@ from scoregate.decisions.decision import (
     is_fault,
 )
 from scoregate.errors import ScoregateError
+from scoregate.http import httpx
 from scoregate.images import ImageLike, check_one, several
 from scoregate.items import (
     ALL_IMAGES,
@@ -66,7 +65,7 @@ from scoregate.results import (
     without_warned,
 )
 from scoregate.text import hinted, hinted_keywords
-from scoregate.transport import HttpTransport
+from scoregate.transport import HttpTransport, Transport
 
 Filled = Callable[[Files], "Mapping[str, Any] | None"]
 
@@ -92,7 +91,7 @@ class AsyncClient:
         allow_urls: bool = False,
         strict: bool = False,
         outage: Callable[[str], object] | None = None,
-        transport: Any = None,
+        transport: Transport | httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.timeout_s, self.priority, self.allow_urls = timeout_s, priority, allow_urls
         self.strict = strict

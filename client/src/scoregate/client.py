@@ -20,11 +20,13 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from scoregate.aio import AsyncClient
 from scoregate.errors import CLIENT_CLOSED, ScoregateError, ServiceConnectionError
+from scoregate.http import httpx
 from scoregate.images import ImageLike
 from scoregate.items import Item, ScoreParams, names_of
 from scoregate.many import Many
 from scoregate.results import Result
 from scoregate.text import hinted_generator, hinted_keywords, in_words_of
+from scoregate.transport import Transport
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -76,10 +78,11 @@ class Client:
         strict: raise `WarnedError` for a score with a warning, instead of returning its `warnings`.
         outage: called with a line when a service that has answered is away for longer than *retries*; its
             calls are then retried until their *timeout_s*.  By default they fail.
-        transport: of httpx2: `AsyncHTTPTransport` with a proxy or certificates, or `MockTransport` for tests.
+        transport: of httpx2: `AsyncHTTPTransport` with a proxy or certificates, or `MockTransport` for tests;
+            or a `Transport`.
 
     Raises:
-        TypeError: *transport* is not an `httpx2.AsyncBaseTransport`.
+        TypeError: *transport* is neither.
         ValueError: *base_url* is not an address, or a header cannot hold *api_key*.
     """
 
@@ -95,7 +98,7 @@ class Client:
         allow_urls: bool = False,
         strict: bool = False,
         outage: Callable[[str], object] | None = None,
-        transport: Any = None,
+        transport: Transport | httpx.AsyncBaseTransport | None = None,
     ) -> None:
         inner = AsyncClient(
             base_url,

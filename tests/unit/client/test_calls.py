@@ -9,7 +9,7 @@ import pytest
 
 from demo.process import free_port, url
 from scoregate import Client, Frames, ScoregateError
-from scoregate.connection import backoff_s, of_the_service_ms, retry_after_s
+from scoregate.connection import backoff_s, of_the_service_ms
 from scoregate.errors import (
     BadImageError,
     InvalidError,
@@ -18,7 +18,7 @@ from scoregate.errors import (
     ServiceConnectionError,
     ServiceTimeoutError,
 )
-from scoregate.transport import HttpTransport
+from scoregate.transport import HttpTransport, retry_after_s
 from tests.support.answers import problem, request_of, scored
 from tests.support.leaps import leap
 from tests.support.pauses import Unpaused

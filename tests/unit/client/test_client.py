@@ -25,7 +25,7 @@ def test_a_service_that_is_not_ready_says_why(answered):
 
     def answer(request):
         asked.append(request)
-        return scoregate.connection.httpx.Response(503, json=detail)
+        return scoregate.http.httpx.Response(503, json=detail)
 
     assert (False, detail) == answered(answer).ready()
     assert 1 == len(asked)

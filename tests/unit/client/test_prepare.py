@@ -1,12 +1,18 @@
 """The time of a call begins when the service of this process is ready for it."""
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import asynccontextmanager
+from typing import NamedTuple, get_type_hints
 
+import httpx2 as httpx
 import pytest
 
-from scoregate.connection import Connection, Reply, Transport
+from scoregate import AsyncClient, Client
+from scoregate.connection import Connection
 from scoregate.errors import ServiceTimeoutError
+from scoregate.trainers import Reward
+from scoregate.transport import IN_PROCESS, InProcessTransport, Reply, Transport
 
 pytestmark = pytest.mark.anyio
 
@@ -71,3 +77,34 @@ async def test_a_request_is_ended_after_its_time_whatever_its_transport():
         await Connection(["http://in-process"], 0, transport).call("POST", "/score", 0.01, b"{}")
 
     assert transport.ended
+
+
+class Answer(NamedTuple):
+    """A response of a service of this process."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+async def test_a_service_of_this_process_is_an_exchange_of_requests_and_what_loads_its_models():
+    """A client takes that way to it as one over HTTP; a request's models are loaded before it is sent."""
+    done = []
+
+    async def prepare(path, content_type, content, metrics):
+        done.append(("load", path, [*metrics]))
+
+    async def exchange(method, path, headers, content):
+        done.append((method, path, content))
+        return Answer(200, {}, b'{"models": [], "metrics": {}}')
+
+    client = AsyncClient(IN_PROCESS, transport=InProcessTransport(exchange, prepare))
+
+    assert [] == (await client.models(["ocr"]))["models"]
+    assert [("load", "/models", ["ocr"]), ("GET", "/models", b"")] == done
+
+
+def test_each_client_declares_the_ways_that_it_takes():
+    """Any transport of the client, and one of httpx2; None is the client's own over HTTP."""
+    for owner in (AsyncClient.__init__, Client.__init__, Reward):
+        assert Transport | httpx.AsyncBaseTransport | None == get_type_hints(owner)["transport"]

@@ -12,10 +12,11 @@ from functools import partial
 from itertools import chain
 from typing import Any, Literal
 
+from scoregate.addresses import addresses_of, api_key_of
 from scoregate.aio import AsyncClient
 from scoregate.client import Client, Portal, Portals, asynchronous
-from scoregate.connection import addresses_of, api_key_of
 from scoregate.errors import ConflictError, NoScoreError, ScoregateError, UnknownMetricError
+from scoregate.http import httpx
 from scoregate.items import Item, Pairing, name_of, names_of
 from scoregate.results import ScoregateWarning, lower_is_better, understood
 from scoregate.text import hinted_keywords
@@ -35,6 +36,7 @@ from scoregate.trainers.outcomes import (
 )
 from scoregate.trainers.sending import Send, Sender, better, passing, pause_s
 from scoregate.trainers.watch import Watch, Watcher
+from scoregate.transport import Transport
 
 __all__ = ["NoScoreError", "Reward", "ScoredOrError"]
 
@@ -101,7 +103,7 @@ class Reward:
     timeout_s: float = 300.0
     batch: int = 32
     strict: bool = False
-    transport: Any = None
+    transport: Transport | httpx.AsyncBaseTransport | None = None
     client: Client | None = None
     by_domain: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     required: Sequence[str] | None = None
