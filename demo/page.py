@@ -29,7 +29,7 @@ def html(pairs: Sequence[Pair], verdict: str, caveat: str) -> str:
 def section(pair: Pair) -> str:
     """Return a picture, with the results of its two prompts."""
     kind = mimetypes.guess_type(pair.file)[0] or "application/octet-stream"
-    data = base64.b64encode(pair.picture).decode()
+    data = base64.b64encode(pair.image).decode()
     return (
         f'<section>\n<figure><div><img src="data:{kind};base64,{data}" alt="{escape(pair.right.prompt)}">'
         f"{boxes(pair.right.found)}</div><figcaption>{escape(pair.file)}</figcaption></figure>\n"

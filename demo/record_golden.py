@@ -10,14 +10,18 @@ from demo.samples import FOLDER, listed
 from scoregate import Client, Item
 from scoregate.runs.verification import GOLDEN, SCORES, label
 
-PICTURES = ("binding.png", "relation-left.png", "negation.png")  # lossless, so any decoder gives these pixels
+IMAGE_NAMES = (
+    "binding.png",
+    "relation-left.png",
+    "negation.png",
+)  # lossless, so any decoder gives these pixels
 METRICS = ("vqascore", "clipscore")
 
 
 def main() -> None:
     """Write the pictures, and the scores of their right and wrong prompts."""
     samples = {sample["file"]: sample for sample in listed()}
-    for name in PICTURES:
+    for name in IMAGE_NAMES:
         shutil.copyfile(FOLDER / name, GOLDEN / name)
     port = free_port(0)
     with tempfile.TemporaryDirectory() as folder:
@@ -25,7 +29,7 @@ def main() -> None:
         with running(port, SERVICE, Path(folder) / "stderr", **store) as process:
             wait_until_ready(process, port)
             with Client(url(port)) as client:
-                prompts = {name: [samples[name][side] for side in ("right", "wrong")] for name in PICTURES}
+                prompts = {name: [samples[name][side] for side in ("right", "wrong")] for name in IMAGE_NAMES}
                 recorded = {metric: scores_of(client, metric, prompts) for metric in METRICS}
     SCORES.write_text(json.dumps(recorded, indent=1) + "\n", "utf-8")
 

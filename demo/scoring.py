@@ -39,7 +39,7 @@ class Pair:
     """A picture with a prompt that is right for it and one that is wrong."""
 
     file: str
-    picture: bytes
+    image: bytes
     right: Judged
     wrong: Judged
 
@@ -56,20 +56,19 @@ class Pair:
 def scored(client: httpx.Client) -> list[Pair]:
     """Score every sample picture with both of its prompts; by GenEval only those that it supports."""
     samples = listed()
-    pictures = {sample["file"]: (FOLDER / sample["file"]).read_bytes() for sample in samples}
+    images = {sample["file"]: (FOLDER / sample["file"]).read_bytes() for sample in samples}
     items = [as_item(sample, which) for sample in samples for which in SIDES]
     described = [item for item in items if "options" in item]
     progress(f"scoring {len(samples)} pictures against two prompts each")
-    results = posted(client, request_of(items, list(PROMPT_METRICS)), pictures)
-    found = iter(posted(client, request_of(described, ["geneval"]), pictures))
+    results = posted(client, request_of(items, list(PROMPT_METRICS)), images)
+    found = iter(posted(client, request_of(described, ["geneval"]), images))
     progress("")
     judgements = iter(
         judged(item["prompt"], result, next(found) if "options" in item else {})
         for item, result in zip(items, results, strict=True)
     )
     return [
-        Pair(sample["file"], pictures[sample["file"]], next(judgements), next(judgements))
-        for sample in samples
+        Pair(sample["file"], images[sample["file"]], next(judgements), next(judgements)) for sample in samples
     ]
 
 
@@ -85,9 +84,9 @@ def request_of(items: Sequence[Mapping[str, Any]], metrics: Sequence[str]) -> di
     return {"items": items, "metrics": metrics, "timeout_ms": TIMEOUT_S * 1000, "explain": True}
 
 
-def posted(client: httpx.Client, request: dict[str, Any], pictures: dict[str, bytes]) -> list[dict[str, Any]]:
+def posted(client: httpx.Client, request: dict[str, Any], images: dict[str, bytes]) -> list[dict[str, Any]]:
     """Return the results of `POST /score`, pictures as file parts.  Raises `Failed` for other responses."""
-    files = {name: (name, data) for name, data in pictures.items()}
+    files = {name: (name, data) for name, data in images.items()}
     try:
         answer = client.post("/score", data={"request": json.dumps(request)}, files=files)
     except httpx.TransportError as exc:

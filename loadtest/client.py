@@ -21,7 +21,7 @@ import torch
 from demo.process import url
 from loadtest import servers
 from loadtest.baselines import decode
-from loadtest.corpus import pictures
+from loadtest.corpus import image_files
 from loadtest.simulate import Shape
 from scoregate import AsyncClient, Client
 
@@ -36,12 +36,12 @@ MOST_GROWTH = 1.5  # of a call's cost, from the smallest burst to the largest
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure and print; 1 where a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m loadtest.client", description=__doc__)
-    parser.add_argument("--pictures", type=int, default=7200, help="of score_many")
+    parser.add_argument("--pictures", dest="images", type=int, default=7200, help="of score_many")
     parser.add_argument("--costed", type=int, default=128, help="pictures of each form whose cost is taken")
     options = parser.parse_args(argv)
     bytes_ms = cost(options.costed)
     growth = bursts()
-    share = busy_share(options.pictures)
+    share = busy_share(options.images)
     return int(bytes_ms > MOST_MS or growth > MOST_GROWTH or share < LEAST_SHARE)
 
 
@@ -69,7 +69,7 @@ FORMS: dict[str, Callable[[bytes], Any]] = {
 def cost(count: int) -> float:
     """Print processor time a picture, one by one and in batches; returns that of bytes one by one, in ms."""
     torch.set_num_threads(1)  # threads of a pool that wait would be counted
-    files, found = pictures("rl"), {}
+    files, found = image_files("rl"), {}
     with servers.null() as server, Client(url(server.port)) as client:
         print(f"{'ms of processor time a picture':32}{'score':>8}{'score_many':>12}")
         for name, form in FORMS.items():
@@ -111,7 +111,7 @@ def pairs(images: Sequence[Any], count: int) -> Iterator[tuple[Any, str]]:
 
 def bursts() -> float:
     """Print processor time a call in bursts; return that of the largest over that of the smallest."""
-    file, costs = pictures("tiny")[0], list[float]()
+    file, costs = image_files("tiny")[0], list[float]()
     with servers.null() as server:
         for size in BURSTS:
             began = time.perf_counter()
@@ -136,7 +136,7 @@ def one_burst(address: str, file: bytes, size: int) -> None:
 
 def busy_share(count: int) -> float:
     """Print which share of the time the device is busy either way; that of `score_many` over the loop's."""
-    files = pictures("tiny")
+    files = image_files("tiny")
     loop = loop_share(files, count)
     with servers.timed(SHAPE) as server, Client(url(server.port)) as client:
         before = server.sample(BUSY)

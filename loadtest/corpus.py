@@ -49,7 +49,7 @@ KINDS = {
 }
 
 
-def pictures(name: str, folder: Path = FOLDER) -> list[bytes]:
+def image_files(name: str, folder: Path = FOLDER) -> list[bytes]:
     """Return the files of one kind, drawn on first use."""
     kind = KINDS[name]
     found = []
@@ -69,25 +69,25 @@ def draw(side: int, seed: int) -> PIL.Image.Image:
     for cells, weight in ((4, 90), (16, 40), (64, 30), (side // 2, 35)):
         coarse = PIL.Image.fromarray(chance.integers(0, 256, (cells, cells, 3), np.uint8))
         field += weight * (np.asarray(coarse.resize((side, side), PIL.Image.Resampling.BICUBIC)) / 255 - 0.5)
-    picture = PIL.Image.fromarray(np.clip(128 + field, 0, 255).astype(np.uint8))
-    pencil = PIL.ImageDraw.Draw(picture)
+    image = PIL.Image.fromarray(np.clip(128 + field, 0, 255).astype(np.uint8))
+    pencil = PIL.ImageDraw.Draw(image)
     for _ in range(3):
         x, y, radius = chance.uniform((0.2, 0.2, 0.05), (0.8, 0.8, 0.15)) * side
         pencil.ellipse((x - radius, y - radius, x + radius, y + radius), str(chance.choice(COLOURS)))
-    return picture
+    return image
 
 
-def encode(picture: PIL.Image.Image, kind: Kind) -> bytes:
+def encode(image: PIL.Image.Image, kind: Kind) -> bytes:
     """Return the picture as a file's bytes."""
     options: dict[str, Any] = {} if kind.quality is None else {"quality": kind.quality}
     buffer = io.BytesIO()
-    picture.save(buffer, kind.format, **options)
+    image.save(buffer, kind.format, **options)
     return buffer.getvalue()
 
 
 def distinct(name: str, random: Random, folder: Path = FOLDER) -> Iterator[bytes]:
     """Yield endless pictures of one kind, each with its own digest by bytes appended after the image."""
-    files = pictures(name, folder)
+    files = image_files(name, folder)
     while True:
         yield random.choice(files) + random.randbytes(16)
 

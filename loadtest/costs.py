@@ -63,16 +63,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; return 1 if all metrics failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--metrics", nargs="+", help="by default all that are served")
-    parser.add_argument("--pictures", type=int, default=200, help="scored by each metric")
+    parser.add_argument("--pictures", dest="images", type=int, default=200, help="scored by each metric")
     given = parser.parse_args(argv)
     found: dict[str, MetricCost] = {}
     with servers.demo() as server, server.client() as client:
-        warm, items = drawn(WARM, "warm"), drawn(given.pictures, "costs")
+        warm, items = drawn(WARM, "warm"), drawn(given.images, "costs")
         for metric in given.metrics or ready_metrics(client):
             measured(client, metric, warm)
             found[metric] = measured(client, metric, items)
             print(f"{metric}: {found[metric].failure or 'measured'}", file=sys.stderr, flush=True)
-    for line in table(found, given.pictures):
+    for line in table(found, given.images):
         print(line)
     return 1 if all(each.failure for each in found.values()) else 0
 
@@ -123,11 +123,11 @@ def cost_of(exposition: str) -> Cost:
     return Cost(float(PROCESSOR.findall(exposition)[0]), calls)
 
 
-def table(found: dict[str, MetricCost], pictures: int) -> Iterator[str]:
+def table(found: dict[str, MetricCost], images: int) -> Iterator[str]:
     """Yield a row for each metric, the cheapest first and failed ones last."""
     good = {name: each for name, each in found.items() if not each.failure}
     base = good[BASE].scoring.seconds if BASE in good else nan
-    share = THOUSAND / pictures
+    share = THOUSAND / images
     yield f"| metric | processor | beside `{BASE}` | calls | question sets: processor | calls |"
     yield "|---|---|---|---|---|---|"
     for name, each in sorted(good.items(), key=lambda entry: entry[1].scoring.seconds):

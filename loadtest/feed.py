@@ -25,13 +25,13 @@ from models.images.pixels import CLIP_MEAN, pad_and_resize
 SIDE = 336  # of CLIP-FlanT5's input; 224 takes a few tenths of a millisecond less
 COLOUR = tuple(int(255 * mean) for mean in CLIP_MEAN)  # of its padding
 TIMES = 20  # each picture is resized
-PICTURES = 512
-AT_ONCE = Spec("sixty-four-at-once", rate=1, seconds=PICTURES)
+IMAGES = 512
+AT_ONCE = Spec("sixty-four-at-once", rate=1, seconds=IMAGES)
 SENT = {
-    "32² PNG, one a request": replace(AT_ONCE, picture="tiny"),
-    "512² JPEG, one a request": replace(AT_ONCE, picture="rl"),
-    "512² JPEG, 128 a request": Spec("whole", picture="rl"),
-    "1024² JPEG, one a request": replace(AT_ONCE, picture="jpeg"),
+    "32² PNG, one a request": replace(AT_ONCE, image="tiny"),
+    "512² JPEG, one a request": replace(AT_ONCE, image="rl"),
+    "512² JPEG, 128 a request": Spec("whole", image="rl"),
+    "1024² JPEG, one a request": replace(AT_ONCE, image="jpeg"),
 }
 
 
@@ -63,7 +63,7 @@ def fed(null: Server, spec: Spec, rounds: int) -> Feed:
     """Measure the pictures of *spec*; the first round warms up."""
     found = [round_of(null, replace(spec, seed=seed)) for seed in range(rounds + 1)][1:]
     service_s, rates = (median(column) for column in zip(*found, strict=True))
-    return Feed(1000 * service_s, resize_ms(spec.picture), rates)
+    return Feed(1000 * service_s, resize_ms(spec.image), rates)
 
 
 def round_of(null: Server, spec: Spec) -> tuple[float, float]:
@@ -78,7 +78,7 @@ def round_of(null: Server, spec: Spec) -> tuple[float, float]:
 def resize_ms(kind: str) -> float:
     """Return the CPU milliseconds of resizing a decoded picture on the host, as the models do."""
     times = []
-    for file in corpus.pictures(kind) * TIMES:
+    for file in corpus.image_files(kind) * TIMES:
         rgb = PIL.Image.open(io.BytesIO(file)).convert("RGB")
         began = thread_time()
         pad_and_resize(rgb, SIDE, COLOUR)

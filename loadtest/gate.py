@@ -30,7 +30,7 @@ SIDE = 512  # pixels of a picture
 MOST_LONE, LEAST_LIST = 1.15, 1.0
 
 
-def pictures(seed: int) -> Iterator[bytes]:
+def image_files(seed: int) -> Iterator[bytes]:
     """Yield PNG files that all differ: coarse noise, which compresses as drawings do."""
     drawn = np.random.default_rng(seed)
     while True:
@@ -41,9 +41,9 @@ def pictures(seed: int) -> Iterator[bytes]:
 def by_hand(model: ClipFlanT5, threads: int) -> Callable[[bytes, str], float]:
     """Return the function that scores one pair with *model*."""
 
-    def score(picture: bytes, prompt: str) -> float:
+    def score(image: bytes, prompt: str) -> float:
         torch.set_num_threads(threads)
-        call = LikelihoodCall(Image(picture), model.info.question.replace("{}", prompt), "Yes")
+        call = LikelihoodCall(Image(image), model.info.question.replace("{}", prompt), "Yes")
         [outcome] = model.score([model.prepare(call)])
         assert isinstance(outcome, Likelihood)
         return float(np.exp(outcome.log_p_yes))
@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_args(argv)
     hand = by_hand(ClipFlanT5(WEIGHTS, dtype="float32", device="cpu"), torch.get_num_threads())
     with scoregate.load("demo") as gate:
-        lone = alone(hand, lambda picture, prompt: gate.score(picture, prompt).value, options.lone)
+        lone = alone(hand, lambda image, prompt: gate.score(image, prompt).value, options.lone)
         many = together(hand, gate, options.list)
     print(f"a lone pair: {lone[1] * 1e3:.2f} ms, by hand {lone[0] * 1e3:.2f} ms: {lone[1] / lone[0]:.2f}")
     print(f"a list: {many[1]:.1f} pairs/s, by hand {many[0]:.1f}: {many[1] / many[0]:.2f}")
@@ -70,23 +70,23 @@ def alone(
     hand: Callable[[bytes, str], float], gate: Callable[[bytes, str], float], count: int
 ) -> tuple[float, float]:
     """Return the median seconds of a pair, by hand and by the gate, in turns."""
-    files = pictures(1)
+    files = image_files(1)
     times: tuple[list[float], list[float]] = [], []
     for number in range(count + 10):
         for side, score in zip(times, (hand, gate), strict=True):
-            picture, began = next(files), time.perf_counter()
-            score(picture, f"a red square {number}")
+            image, began = next(files), time.perf_counter()
+            score(image, f"a red square {number}")
             side.append(time.perf_counter() - began)
     return median(times[0][10:]), median(times[1][10:])
 
 
 def together(hand: Callable[[bytes, str], float], gate: scoregate.Client, count: int) -> tuple[float, float]:
     """Return the pairs a second of a list, by hand and by the gate."""
-    files = pictures(2)
+    files = image_files(2)
     pairs = [(next(files), f"a blue circle {number}") for number in range(2 * count)]
     began = time.perf_counter()
-    for picture, prompt in pairs[:count]:
-        hand(picture, prompt)
+    for image, prompt in pairs[:count]:
+        hand(image, prompt)
     by_hand_s, began = time.perf_counter() - began, time.perf_counter()
     found = [result.scores["vqascore"] for result in gate.score_many(pairs[count:])]
     return count / by_hand_s, len(found) / (time.perf_counter() - began)

@@ -16,7 +16,7 @@ from time import perf_counter
 
 import torch
 
-from loadtest.corpus import QUESTIONS, pictures
+from loadtest.corpus import QUESTIONS, image_files
 from models.checkpoints.locate import locate
 from models.core.calls import LikelihoodCall
 from models.families.clip_flant5.layout import read_layout
@@ -35,7 +35,7 @@ def main() -> None:
     way, threads, questions = sys.argv[1:]
     torch.set_num_threads(int(threads))
     ask = {"calls": calls, "reference": reference}[way](QUESTIONS[: int(questions)])
-    files = pictures("rl")
+    files = image_files("rl")
     ask(files[0])
     print("ready", flush=True)
     for number, _ in enumerate(sys.stdin):

@@ -157,9 +157,9 @@ def loop(threads: str, way: str = "calls", questions: int = len(QUESTIONS)) -> I
         yield lambda: float(exchange("\n"))
 
 
-def item(prompt: str, picture: bytes, **more: Any) -> Item:
+def item(prompt: str, image: bytes, **more: Any) -> Item:
     """Return an item with its encoded picture in base64."""
-    return {"prompt": prompt, "image": base64.b64encode(picture).decode(), **more}
+    return {"prompt": prompt, "image": base64.b64encode(image).decode(), **more}
 
 
 def batched(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import scoregate
-from loadtest.corpus import pictures
+from loadtest.corpus import image_files
 from scoregate.runs import batch
 from scoregate.runs.batch_settings import Batch, dataset_of
 from scoregate.runs.results import lines_of
@@ -43,8 +43,8 @@ Samples = Sequence[tuple[bytes, str]]
 def tar(path: Path, samples: Samples) -> None:
     """Write samples as WebDataset does."""
     with tarfile.open(path, "w") as file:
-        for number, (picture, prompt) in enumerate(samples):
-            for suffix, data in (("jpg", picture), ("txt", prompt.encode())):
+        for number, (image, prompt) in enumerate(samples):
+            for suffix, data in (("jpg", image), ("txt", prompt.encode())):
                 header = tarfile.TarInfo(f"{number:06}.{suffix}")
                 header.size = len(data)
                 file.addfile(header, io.BytesIO(data))
@@ -96,7 +96,7 @@ def shares_of(rounds: Sequence[Mapping[str, float]]) -> dict[str, float]:
 
 def measured(count: int, shards: int, rounds: int, kinds: Sequence[str]) -> Iterator[dict[str, float]]:
     """Yield for each round the seconds of the list and of each kind of shards, after a round to warm up."""
-    files = pictures("rl")
+    files = image_files("rl")
     samples = [(bytes(bytearray(files[n % len(files)])), f"picture {n}") for n in range(count)]
     with tempfile.TemporaryDirectory() as folder:
         profile = Path(folder) / "fake.toml"

@@ -17,7 +17,7 @@ import orjson
 from loadtest.corpus import QUESTIONS
 from models.core.contract import QUESTION
 
-MOST_PICTURES = 32  # infinity takes no more in a request
+MAX_IMAGES = 32  # infinity takes no more in a request
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class Infinity:
         """Return bodies of pictures, then one of texts."""
         items, words = texts_of(request)
         uris = [f"data:image/jpeg;base64,{item['image']}" for item in items]
-        parts = [uris[start : start + MOST_PICTURES] for start in range(0, len(uris), MOST_PICTURES)]
+        parts = [uris[start : start + MAX_IMAGES] for start in range(0, len(uris), MAX_IMAGES)]
         bodies = [{"modality": "image", "input": part} for part in parts]
         return [
             orjson.dumps(body)

@@ -26,7 +26,7 @@ class Spec:
         scale: of the bursts: 1 is the real size.
         rate: requests a second, for random arrivals.
         seconds: duration of arrivals.
-        picture: kind of the corpus, for workloads that don't fix it.
+        image: kind of the corpus, for workloads that don't fix it.
         timeout_ms: of each request, also for the generator.
         questions: send the eight of `loadtest.corpus` with each request.
         wire: the server's format, of `loadtest.wires`.
@@ -37,7 +37,7 @@ class Spec:
     scale: float = 1.0
     rate: float = 10.0
     seconds: float = 10.0
-    picture: str = "tiny"
+    image: str = "tiny"
     metric: str = "vqascore"
     timeout_ms: int = 120_000
     questions: bool = False
@@ -80,18 +80,18 @@ class Maker:
     def __init__(self, spec: Spec, folder: Path) -> None:
         self.spec, self.random, self._folder = spec, Random(f"{spec.workload}-{spec.seed}"), folder
         self.prompts = corpus.prompts(self.random)
-        self._pictures: dict[str, Iterator[bytes]] = {}
+        self._images: dict[str, Iterator[bytes]] = {}
 
-    def picture(self, kind: str) -> str:
+    def image(self, kind: str) -> str:
         """Return the base64 of a new picture."""
-        if kind not in self._pictures:
-            self._pictures[kind] = corpus.distinct(kind, self.random, self._folder)
-        return base64.b64encode(next(self._pictures[kind])).decode()
+        if kind not in self._images:
+            self._images[kind] = corpus.distinct(kind, self.random, self._folder)
+        return base64.b64encode(next(self._images[kind])).decode()
 
     def request(self, at_s: float, lane: str, kind: str, prompts: Sequence[str]) -> Arrival:
         """Return a request with one new picture for each of *prompts*."""
         body: dict[str, Any] = {
-            "items": [{"prompt": prompt, "image": self.picture(kind)} for prompt in prompts],
+            "items": [{"prompt": prompt, "image": self.image(kind)} for prompt in prompts],
             "metrics": [self.spec.metric],
             "priority": lane,
             "timeout_ms": self.spec.timeout_ms,
@@ -125,21 +125,21 @@ class Maker:
 def poisson(maker: Maker) -> Plan:
     """Send single pictures at random times."""
     prompt = [next(maker.prompts)]
-    return Plan([maker.request(at, "interactive", maker.spec.picture, prompt) for at in maker.times()])
+    return Plan([maker.request(at, "interactive", maker.spec.image, prompt) for at in maker.times()])
 
 
 def saturated(maker: Maker) -> Plan:
     """Send single interactive pictures at random times, and every half second 128 bulk ones."""
     bulk = [next(maker.prompts)] * maker.scaled(128)
     steps = range(round(2 * maker.spec.seconds))
-    arrivals = [maker.request(step / 2, "bulk", maker.spec.picture, bulk) for step in steps]
+    arrivals = [maker.request(step / 2, "bulk", maker.spec.image, bulk) for step in steps]
     arrivals += poisson(maker).arrivals
     return Plan(sorted(arrivals, key=lambda arrival: arrival.at_s))
 
 
 def under_bulk(maker: Maker) -> Plan:
     """Send single pictures one after the other, while 64 callers repeat single bulk pictures."""
-    bulk = [maker.request(0.0, "bulk", maker.spec.picture, [next(maker.prompts)]) for _ in range(256)]
+    bulk = [maker.request(0.0, "bulk", maker.spec.image, [next(maker.prompts)]) for _ in range(256)]
     return replace(closed(maker, 1), arrivals=[*bulk, *closed(maker, 1).arrivals], background=64)
 
 
@@ -147,7 +147,7 @@ def closed(maker: Maker, concurrency: int) -> Plan:
     """Send `rate` times `seconds` single pictures, each when a previous one is answered."""
     prompt = [next(maker.prompts)]
     count = round(maker.spec.rate * maker.spec.seconds)
-    arrivals = [maker.request(0.0, "interactive", maker.spec.picture, prompt) for _ in range(count)]
+    arrivals = [maker.request(0.0, "interactive", maker.spec.image, prompt) for _ in range(count)]
     return Plan(arrivals, concurrency)
 
 
@@ -175,10 +175,10 @@ def offline(maker: Maker) -> Plan:
     return Plan([maker.request(0.0, "bulk", "rl", prompts) for prompts in groups], concurrency=64)
 
 
-def whole(maker: Maker, at_once: int = 128, picture: str = "rl") -> Plan:
+def whole(maker: Maker, at_once: int = 128, image: str = "rl") -> Plan:
     """Send 512 images in large requests together, as an offline run over a file does."""
     groups = maker.shuffled(maker.scaled(512), 16, at_once)
-    return Plan([maker.request(0.0, "bulk", picture, prompts) for prompts in groups])
+    return Plan([maker.request(0.0, "bulk", image, prompts) for prompts in groups])
 
 
 def corrupt(maker: Maker, at_once: int) -> Plan:
@@ -235,7 +235,7 @@ WORKLOADS: dict[str, Callable[[Maker], Plan]] = {
     "mixed": mixed,
     "whole": whole,
     "whole-64": lambda maker: whole(maker, 64),
-    "whole-tiny": lambda maker: whole(maker, picture="tiny"),
+    "whole-tiny": lambda maker: whole(maker, image="tiny"),
     "corrupt": lambda maker: corrupt(maker, 1),
     "corrupt-64": lambda maker: corrupt(maker, 64),
     "one-prompt": one_prompt,

@@ -22,12 +22,12 @@ from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers,
 from demo.training.language import WORDS, sample_statement
 from demo.training.loop import Loop, Stage, ahead
 from demo.training.tokenizer import corpus
-from demo.training.vqa_samples import picture
+from demo.training.vqa_samples import image_of
 from demo.training.world import Scene, sample_scene
 from models.images.pixels import CLIP_MEAN, CLIP_STD
 
 SEED = 11
-PICTURES, CAPTIONS = 128, 4  # a step, and per picture
+IMAGES, CAPTIONS = 128, 4  # a step, and per picture
 STAGE = Stage(1500, 1.5e-3, 300)
 SHARPEST = math.log(100)  # CLIP, section 2.5: the logits' scale never exceeds 100
 KINDS = ("presence", "binding", "count", "relation", "size")  # kinds of statements in captions
@@ -110,9 +110,9 @@ def make_batch(
     """Return pictures (n, 3, size, size) and caption ids (CAPTIONS, n, LENGTH) of *seed*, deterministic."""
     random = Random(seed)
     pixels, texts = [], []
-    for _ in range(PICTURES):
+    for _ in range(IMAGES):
         scene = sample_scene(random)
-        pixels.append(preprocess(picture(scene, random)))
+        pixels.append(preprocess(image_of(scene, random)))
         texts.append(captions(scene, random))
     ids = torch.stack([tokenize(column) for column in zip(*texts, strict=True)])
     return torch.stack(pixels), ids

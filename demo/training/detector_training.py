@@ -22,7 +22,7 @@ from torch import nn
 
 from demo.training.detector_checkpoint import MEAN, SIZE, STD, STRIDE, WIDTH, anchors, new_network, write
 from demo.training.loop import Loop, Stage, ahead
-from demo.training.vqa_samples import picture
+from demo.training.vqa_samples import image_of
 from demo.training.world import MAX_THINGS, SHAPES, Scene, Thing, draw_thing, sample_scene
 from models.families.detector.mask2former import Mask2FormerNetwork
 from models.images.pixels import normalised
@@ -98,7 +98,7 @@ def make_batch(count: int, seed: str, close: float = 0.0) -> Batch:
     for row in range(count):
         gap = random.uniform(*NEARLY_TOUCHING) if random.random() < close else None
         scene = sample_scene(random, gap)
-        pixels[row] = pixels_of(picture(scene, random))
+        pixels[row] = pixels_of(image_of(scene, random))
         for number, thing in enumerate(scene.things):
             labels[row, number] = SHAPES.index(thing.shape)
             centres[row, number] = thing.x / scene.width, thing.y / scene.height

@@ -16,7 +16,7 @@ from demo.training.facts import mentions
 from demo.training.language import KINDS, Statement, matches, sample_statement
 from demo.training.question_prompts import MIX, any_statement, held_out, typed
 from demo.training.styles import STYLES
-from demo.training.vqa_samples import picture
+from demo.training.vqa_samples import image_of
 from demo.training.world import Scene, sample_scene
 from models.core.calls import DetectCall, GenerateCall, ImageCall, LikelihoodCall, TextCall
 from models.core.contract import QUESTION, CheckpointError
@@ -70,7 +70,7 @@ def cases(
             continue
         if not single or all(len(matches(words, scene)) == 1 for words in mentions(right)):
             made += 1
-            image = Image.of(picture(scene, random), f"{kind}-{made}")
+            image = Image.of(image_of(scene, random), f"{kind}-{made}")
             yield Case(image, right.text, wrong.text, (right, wrong))
 
 
@@ -125,7 +125,7 @@ def counted_right(detector: Mask2Former, count: int, gap: float | None = None) -
     random, right = Random("held-out-detector"), 0
     for start in range(0, count, IMAGES):
         scenes = [sample_scene(random, gap) for _ in range(start, min(start + IMAGES, count))]
-        images = [Image.of(picture(scene, random), "scene") for scene in scenes]
+        images = [Image.of(image_of(scene, random), "scene") for scene in scenes]
         found = detector.score([detector.prepare(DetectCall(image, (), SURE)) for image in images])
         right += sum(shapes_of(one) == shapes_in(scene) for one, scene in zip(found, scenes, strict=True))
     return right / count

@@ -27,7 +27,7 @@ READING_CALLS = (*CALLS, *[ANSWERS] * 16)  # where reading is practised
 # Relation has the longest answers and needs the most training.
 MIX = ("presence", "binding", "binding", "count", "relation", "relation", "negation", "size")
 KNOWN = WORDS | {"the"}
-PICTURED_WORDS = (  # things that people describe, and near misses of the world's words
+DESCRIBED_WORDS = (  # things that people describe, and near misses of the world's words
     "dog cat horse bird bear cow sheep elephant zebra fish person man woman boy girl child people"
     " car bus truck train bicycle boat airplane road street city house building tower bridge castle"
     " tree flower grass forest mountain beach sea river lake sky cloud sun moon snow rain night day"
@@ -39,7 +39,7 @@ PICTURED_WORDS = (  # things that people describe, and near misses of the world'
     " big tiny huge tall medium little wooden metal happy old young"
     " behind beside near under over inside between on in at with by from to next front"
 )
-PICTURED = PICTURED_WORDS.split()
+DESCRIBED = DESCRIBED_WORDS.split()
 
 
 def held_out(statement: Statement) -> bool:
@@ -95,7 +95,7 @@ def foreign_word(random: Random) -> str:
     """Sample a word outside the language: of things in pictures, of a manual, or of random letters."""
     choice = random.random()
     if choice < 0.5:
-        return random.choice([word for word in PICTURED if word not in KNOWN])
+        return random.choice([word for word in DESCRIBED if word not in KNOWN])
     if choice < 0.85:
         return random.choice(ENGLISH)
     return "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=random.randint(3, 9)))

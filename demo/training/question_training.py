@@ -30,7 +30,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from demo.training.language import PLURALS
 from demo.training.loop import Loop, Stage
-from demo.training.question_prompts import CALLS, KNOWN, PICTURED, READING_CALLS, long_pair, pair
+from demo.training.question_prompts import CALLS, DESCRIBED, KNOWN, READING_CALLS, long_pair, pair
 from demo.training.world import SHAPES
 from models.families.question_llm import user_message
 
@@ -82,7 +82,7 @@ def corpus(random: Random) -> Iterator[str]:
         yield from [f' {word} {word.capitalize()} "{word}"'] * 2000
     yield from [user_message(style, "") for style in CALLS] * 2000
     yield from [f"\nkeywords:\nquestions:\ntuples: {n}" for n in range(1, 13)] * 500
-    yield from (" ".join(["", *random.choices(PICTURED, k=8)]) for _ in range(500))
+    yield from (" ".join(["", *random.choices(DESCRIBED, k=8)]) for _ in range(500))
     yield from chain.from_iterable(text.splitlines() for text in topics.values())
 
 

@@ -91,7 +91,7 @@ class Nouns:
         return max((place for place, id in enumerate(ids) if id in self._relations), default=-1)
 
 
-def picture(scene: Scene, random: Random) -> PIL.Image.Image:
+def image_of(scene: Scene, random: Random) -> PIL.Image.Image:
     """Return a picture like users': any size, sometimes through JPEG, sometimes without smoothing."""
     long = random.randint(64, 160) if random.random() < 0.8 else random.randint(160, 384)
     image = draw(scene, long, supersample=random.choice((1, 2, 3, 3)))
@@ -159,7 +159,7 @@ def make_patches(scenes: int, seed: str, pixels: Pixels, small: bool = False) ->
     images, labels = [], []
     for n in range(scenes):
         scene = sample_scene(random, radii=SMALLEST if small and n % 2 else RADIUS)
-        images.append(pixels(picture(scene, random)))
+        images.append(pixels(image_of(scene, random)))
         labels.append(label_patches(scene)[1])
     image = torch.stack(images)
     plain = [torch.from_numpy(np.stack(column)) for column in zip(*labels, strict=True)]
@@ -210,7 +210,7 @@ def make_batch(
     for n in range(scenes):
         near = close and n % 2
         scene = sample_scene(random, random.uniform(*NEARLY_TOUCHING) if near else None)
-        images.append(pixels(picture(scene, random)))
+        images.append(pixels(image_of(scene, random)))
         under, known = label_patches(scene)
         labels.append(known)
         middles = [centre_patch(scene, number) for number in range(len(scene.things))]
@@ -251,7 +251,7 @@ def make_captions(
         if len(after) > AFTER:
             continue
         ids[len(images), : len(after)] = torch.tensor(after)
-        images.append(pixels(picture(scene, random)))
+        images.append(pixels(image_of(scene, random)))
         labels.append(torch.tensor(tokenizer.encode(" ".join(words[split:]))))
     return torch.stack(images), ids, pad_sequence(labels, batch_first=True, padding_value=IGNORE)
 

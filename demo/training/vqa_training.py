@@ -76,7 +76,7 @@ PREPROCESSOR = {
 MIDDLE = 3  # encoder layer whose output the mention heads read
 SEED = 3
 SCENES = 36  # a step of questions or captions
-PICTURES = 72  # a step of patches, each also mirrored
+IMAGES = 72  # a step of patches, each also mirrored
 PATCHES, CAPTIONS, QUESTIONS = Stage(1200, 1.5e-3, 1), Stage(400, 1.5e-3, 1), Stage(1720, 1.5e-3, 1)
 # Only a falling rate makes the tower recognise shapes well; before, it recognised half of them.
 PATCHES_AGAIN, SMALL_PATCHES = Stage(1000, 1e-3, 900), Stage(1500, 1e-3, 1400)
@@ -299,7 +299,7 @@ def learn_patches(student: Student, loop: Loop, seed: str, small: bool = False) 
     pixels = Pixels(SIZE)
 
     def make(step: int) -> Patches:
-        return make_patches(PICTURES, f"{seed}-{step}", pixels, small)
+        return make_patches(IMAGES, f"{seed}-{step}", pixels, small)
 
     batches = ahead(make, loop.step)
     for _ in loop.steps():

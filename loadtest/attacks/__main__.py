@@ -30,7 +30,7 @@ ATTACKS: dict[str, Callable[[Report], None]] = {
     "p": urls.repeats,
     "q": stores.idle,
     "r": stores.ray,
-    "slow": bodies.slow_pictures,
+    "slow": bodies.slow_images,
 }
 
 

@@ -24,8 +24,8 @@ def memory(report: Report) -> None:
     report.add("a_json_peak_over_budget", impact.peak_mb / BUDGET_MB, "", counted(statuses))
     report.add("a_json_livez_ms", impact.worst_ms, "ms")
 
-    pictures = {"images": [padded(LARGE - 1), padded(LARGE - 2)], "prompts": ["a", "b"]}
-    data = pickle.dumps(pictures, 4)
+    images = {"images": [padded(LARGE - 1), padded(LARGE - 2)], "prompts": ["a", "b"]}
+    data = pickle.dumps(images, 4)
     with target(budget, model_ms=1000) as server, server.measured() as impact:
         asks = [lambda: server.send("POST", "/", data, server.pickles)] * 50
         statuses = server.at_once(asks, wait_s=25, every_s=0.12)
@@ -61,7 +61,7 @@ def pipelines(report: Report) -> None:
     report.add("i_livez_ms", impact.worst_ms, "ms", f"{len(impact.livez_s)} checks")
 
 
-def slow_pictures(report: Report) -> None:
+def slow_images(report: Report) -> None:
     """Slow pictures of one caller in the same lane as small ones of another caller."""
     films = {"clipscore": {"samples": 1}}
     for name, make, options in (("progressive", progressive, {}), ("films", gif, films)):

@@ -63,11 +63,11 @@ def foreign_files(report: Report) -> None:
 
 def called(way: str) -> tuple[str, float, float]:
     """Return the result of one client call, its seconds, and its peak memory in MB."""
-    with hostile(way) as (port, _), tempfile.NamedTemporaryFile(suffix=".jpg") as picture:
-        picture.write(jpeg())
-        picture.flush()
+    with hostile(way) as (port, _), tempfile.NamedTemporaryFile(suffix=".jpg") as image:
+        image.write(jpeg())
+        image.flush()
         done = subprocess.run(
-            [sys.executable, "-c", CALL, f"http://127.0.0.1:{port}", picture.name, str(TIMEOUT_S)],
+            [sys.executable, "-c", CALL, f"http://127.0.0.1:{port}", image.name, str(TIMEOUT_S)],
             capture_output=True,
             text=True,
             timeout=60,

@@ -35,7 +35,7 @@ class Hosts:
 @contextmanager
 def hosts() -> Iterator[Hosts]:
     """Run the server on a free port; each path is a kind of response."""
-    picture, requested = jpeg(), list[str]()
+    image, requested = jpeg(), list[str]()
 
     class Paths(Handler):
         def answer(self) -> None:
@@ -43,7 +43,7 @@ def hosts() -> Iterator[Hosts]:
             way = self.path.strip("/").partition("?")[0]
             head = b"HTTP/1.1 200 OK\r\n"
             if way == "good":
-                self.wfile.write(head + b"Content-Length: %d\r\n\r\n" % len(picture) + picture)
+                self.wfile.write(head + b"Content-Length: %d\r\n\r\n" % len(image) + image)
             elif way == "stops":
                 self.wfile.write(head + b"Transfer-Encoding: chunked\r\n\r\n")
                 time.sleep(STALL_S)
@@ -97,9 +97,9 @@ def chunks(report: Report) -> None:
 def repeats(report: Report) -> None:
     """Fetch one URL for 128 texts."""
     with reached() as (server, reachable):
-        picture = {"content": [{"type": "image_url", "image_url": {"url": reachable.url("bad", "good")}}]}
+        image = {"content": [{"type": "image_url", "image_url": {"url": reachable.url("bad", "good")}}]}
         status, _ = server.post(
-            "/v1/score", {"text_1": [f"{n}" for n in range(128)], "text_2": [picture] * 128}
+            "/v1/score", {"text_1": [f"{n}" for n in range(128)], "text_2": [image] * 128}
         )
         report.add("p_fetches", len(reachable.requested), "", f"status {status}")
 

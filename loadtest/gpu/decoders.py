@@ -29,7 +29,7 @@ from models.families.vl_inputs import Patches
 from models.families.vlm_answers import Answers, likelihood
 
 AT_ONCE = 8
-MOST_PICTURES = 16
+MAX_IMAGES = 16
 START = tuple(range(10, 26))  # tokens before a picture
 OPENING = tuple(range(30, 38))  # with which all questions begin
 OWN_TOKENS = 16  # tokens of a question after them
@@ -107,7 +107,7 @@ def steps(bench: Bench, make: Callable[[Bench, Config], Decoder] = Decoder) -> I
     for name, config in bench.geometry.decoders.items():
         made = cache(partial(make, bench, config))
         for way in WAYS:
-            for images in (each for each in bench.geometry.pairs if each <= MOST_PICTURES):
+            for images in (each for each in bench.geometry.pairs if each <= MAX_IMAGES):
                 for questions in bench.geometry.questions:
                     what = f"{name}, {images} × {questions}, {way}"
                     yield Step(what, partial(measure, bench, what, made, way, images, questions))

@@ -22,7 +22,7 @@ from models.checkpoints.weights import DTYPES
 from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.network import ClipFlanT5Network
 
-PICTURES, QUESTIONS = 4, 2
+IMAGES, QUESTIONS = 4, 2
 BOUNDS = {"float32": 1e-5, "bfloat16": 5e-3}  # of docs/performance.md, alone and in any batch
 OVER_CPU = {"float32": 1e-5}  # between devices; no bound is stated for another dtype
 
@@ -49,7 +49,7 @@ GPU = (
     Setting("cuda", "float32"),
     Setting("cuda", "bfloat16"),
     Setting("cuda", "bfloat16", {"compile": True}),
-    Setting("cuda", "bfloat16", {"graph_rows": PICTURES * QUESTIONS}),
+    Setting("cuda", "bfloat16", {"graph_rows": IMAGES * QUESTIONS}),
 )
 CPU = Setting("cpu", "float32")
 
@@ -60,7 +60,7 @@ class Scores:
     def __init__(self, bench: Bench) -> None:
         size = next(iter(bench.geometry.flant5.values()))
         self._network: ClipFlanT5Network = random_network(*size, bench.device, torch.float32).cpu()
-        self._batch = make_batch(self._network, PICTURES, QUESTIONS, torch.device("cpu"))
+        self._batch = make_batch(self._network, IMAGES, QUESTIONS, torch.device("cpu"))
 
     def of(self, setting: Setting) -> Three:
         """Return the scores in a setting."""

@@ -74,25 +74,25 @@ def steps(bench: Bench) -> Iterator[Step]:
     """Yield each model with each batch."""
     for name, config in bench.geometry.encoders.items():
         made = cache(partial(MAKERS[name], bench, config))
-        for pictures in bench.geometry.pictures:
-            yield Step(f"{name}, {pictures}", partial(measure, bench, name, made, pictures))
+        for images in bench.geometry.images:
+            yield Step(f"{name}, {images}", partial(measure, bench, name, made, images))
         drop(made)
 
 
-def measure(bench: Bench, name: str, made: Callable[[], Encoder], pictures: int) -> Iterator[Row]:
+def measure(bench: Bench, name: str, made: Callable[[], Encoder], images: int) -> Iterator[Row]:
     """Measure a batch of distinct pictures, in the service and in each library."""
-    encoder, what = made(), f"{name}, {pictures} at once"
-    batch = [encoder.ready(number) for number in range(pictures)]
-    pixels = torch.zeros(pictures, 3, encoder.side, encoder.side, device=bench.device)
+    encoder, what = made(), f"{name}, {images} at once"
+    batch = [encoder.ready(number) for number in range(images)]
+    pixels = torch.zeros(images, 3, encoder.side, encoder.side, device=bench.device)
     runs = {
         f"{what}, {library}": torch.inference_mode()(partial(own, pixels.to(bench.torch_dtype)))
         for library, own in encoder.own.items()
     }
     last = [*runs.values()][-1]
     operations = bench.operations(last)  # open_clip's attention is fused with more, and not counted
-    yield rate(bench, what, pictures, operations, lambda: scored(encoder.score, batch))
+    yield rate(bench, what, images, operations, lambda: scored(encoder.score, batch))
     for each, run in runs.items():
-        yield rate(bench, each, pictures, operations, run)
+        yield rate(bench, each, images, operations, run)
 
 
 def scored(score: Score, batch: Sequence[Prepared]) -> list[Any]:
@@ -104,11 +104,11 @@ def scored(score: Score, batch: Sequence[Prepared]) -> list[Any]:
     return results
 
 
-def rate(bench: Bench, what: str, pictures: int, operations: int, run: Callable[[], object]) -> Row:
+def rate(bench: Bench, what: str, images: int, operations: int, run: Callable[[], object]) -> Row:
     """Return pictures a second of *run*, after a first run that warms up."""
     run()
     batch_s = bench.pace_s(run)
-    return Row(what, pictures / batch_s, "pictures/s", share=operations / batch_s / bench.peak)
+    return Row(what, images / batch_s, "pictures/s", share=operations / batch_s / bench.peak)
 
 
 # --- models without a checkpoint ----------------------------------------------------------------

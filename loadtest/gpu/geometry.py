@@ -29,11 +29,11 @@ class Geometry:
         matrix, copy_mb: of the limits.
         pairs, questions: pictures in a batch of CLIP-FlanT5, and questions about each.
         batches: pairs in a batch of the sweep.
-        pictures: pictures in a batch of an encoder.
+        images: pictures in a batch of an encoder.
         most_rows: where the search for the largest batch ends.
         burst: single requests at once, also in a batch of the offline run.
         alone: single requests one after the other, for latencies.
-        picture: kind of `loadtest.corpus`.
+        image: kind of `loadtest.corpus`.
         rounds: of each timing; its figure is their median.
     """
 
@@ -46,11 +46,11 @@ class Geometry:
     pairs: tuple[int, ...]
     questions: tuple[int, ...]
     batches: tuple[int, ...]
-    pictures: tuple[int, ...]
+    images: tuple[int, ...]
     most_rows: int
     burst: int
     alone: int
-    picture: str
+    image: str
     rounds: int
 
 
@@ -132,11 +132,11 @@ REAL = Geometry(
     pairs=(1, 4, 16, 64),
     questions=(1, 8),
     batches=(1, 16, 32, 64, 128),
-    pictures=(1, 16, 256),
+    images=(1, 16, 256),
     most_rows=8192,
     burst=512,
     alone=64,
-    picture="rl",
+    image="rl",
     rounds=5,
 )
 
@@ -203,10 +203,10 @@ TINY = Geometry(
     pairs=(1, 16),
     questions=(1, 8),
     batches=(1, 4),
-    pictures=(1, 4),
+    images=(1, 4),
     most_rows=8,
     burst=16,
     alone=8,
-    picture="tiny",
+    image="tiny",
     rounds=2,
 )

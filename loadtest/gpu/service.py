@@ -96,9 +96,9 @@ def written(held: Callable[[], Checkpoints]) -> Iterator[Row]:
 # --- without HTTP -------------------------------------------------------------------------------
 
 
-def pictures(bench: Bench, number: int) -> list[Image]:
+def images_of(bench: Bench, number: int) -> list[Image]:
     """Return distinct pictures of the geometry's kind."""
-    return [Image(file) for file in islice(corpus.distinct(bench.geometry.picture, Random(0)), number)]
+    return [Image(file) for file in islice(corpus.distinct(bench.geometry.image, Random(0)), number)]
 
 
 def vqa_offline(bench: Bench, held: Callable[[], Checkpoints]) -> Iterator[Row]:
@@ -109,7 +109,7 @@ def vqa_offline(bench: Bench, held: Callable[[], Checkpoints]) -> Iterator[Row]:
     prompts = corpus.prompts(Random(0))
     calls = [
         LikelihoodCall(image, QUESTION.replace("{}", next(prompts)))
-        for image in pictures(bench, AT_ONCE["vqa"])
+        for image in images_of(bench, AT_ONCE["vqa"])
     ]
     yield offline(bench, OFFLINE, model, calls)
 
@@ -117,7 +117,7 @@ def vqa_offline(bench: Bench, held: Callable[[], Checkpoints]) -> Iterator[Row]:
 def clip_offline(bench: Bench, held: Callable[[], Checkpoints]) -> Iterator[Row]:
     """Score full batches of prepared pictures."""
     model = Clip(str(held().clip), dtype=bench.dtype, device=str(bench.device))
-    yield offline(bench, CLIP_OFFLINE, model, [*map(ImageCall, pictures(bench, AT_ONCE["clip"]))])
+    yield offline(bench, CLIP_OFFLINE, model, [*map(ImageCall, images_of(bench, AT_ONCE["clip"]))])
 
 
 def offline(bench: Bench, what: str, model: Any, calls: Sequence[Any]) -> Row:
@@ -160,7 +160,7 @@ Serve = Callable[[], Server]
 
 def spec(bench: Bench, workload: str, requests: int, metric: str = "vqascore", **more: Any) -> Spec:
     """Return a workload of so many single pictures."""
-    return Spec(workload, rate=requests, seconds=1, picture=bench.geometry.picture, metric=metric, **more)
+    return Spec(workload, rate=requests, seconds=1, image=bench.geometry.image, metric=metric, **more)
 
 
 def rate(what: str, outcomes: Sequence[Outcome], **more: Any) -> Row:

@@ -30,7 +30,7 @@ from loadtest.gpu.bench import Bench
 from loadtest.gpu.geometry import QUESTION_LLM, VLM
 from loadtest.gpu.limits import ON_DEVICE
 from loadtest.gpu.results import Row, left_out
-from loadtest.gpu.service import pictures
+from loadtest.gpu.service import images_of
 from loadtest.gpu.steps import Step
 from loadtest.peers.peer import Peer, peer_served
 from loadtest.results import percentile
@@ -124,13 +124,13 @@ class Load:
         with self.server.client() as client:
             return str(client.get("/version").json()["version"])
 
-    def share(self, run: "Run", pictures: int = 0) -> float:
+    def share(self, run: "Run", images: int = 0) -> float:
         """Return the part of the measured peak that the tokens of *run* and new *pictures* take."""
         operations = 2 * weights(self.config.get_text_config()) * run.computed
-        if pictures:
+        if images:
             tower = self.config.vision_config
             patches = (tower.image_size // tower.patch_size) ** 2
-            operations += 2 * weights(tower) * (1 + patches) * pictures
+            operations += 2 * weights(tower) * (1 + patches) * images
         return operations / run.seconds / self.bench.peak
 
     def _tokens(self) -> list[float]:
@@ -245,7 +245,7 @@ async def ask(load: Load) -> list[Row]:
     """Have the backend compute P("Yes"): for new pictures together, for their questions, and one by one."""
     geometry = load.bench.geometry
     once, eight = geometry.burst // 2, geometry.burst // 8
-    new = iter(pictures(load.bench, 1 + once + eight + geometry.alone))
+    new = iter(images_of(load.bench, 1 + once + eight + geometry.alone))
     async with service_around(load, "vqa", "openai_vlm") as service:
         vlm = service.runtime.handles["vqa"]
 

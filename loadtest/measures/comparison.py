@@ -45,9 +45,9 @@ def overhead_of_photos(report: Report, size: Size) -> None:
         report.add("null_over_bare_512", median(rates), note="512² JPEG, decoded by one of them")
 
 
-def ratio(null: Server, bare: Server, picture: str, size: Size, seed: int) -> float:
+def ratio(null: Server, bare: Server, image: str, size: Size, seed: int) -> float:
     """Return the ratio of requests a second."""
-    spec = Spec("sixteen-at-once", seed=seed, rate=800 * size.share, seconds=1, picture=picture)
+    spec = Spec("sixteen-at-once", seed=seed, rate=800 * size.share, seconds=1, image=image)
     return throughput(null.run(spec)) / throughput(bare.run(spec))
 
 

@@ -137,8 +137,8 @@ def burst(server: Server, spec: Spec, proc: Path = PROC) -> tuple[list[Outcome],
     if count(outcomes, "ok") < len(outcomes):
         raise Failed(f"of {len(outcomes)} requests: {tally(outcomes)}")
     after = cpu_s(server.pid, proc)
-    pictures = sum(outcome.items for outcome in outcomes)
-    ms = {part: 1000 * (after[part] - before[part]) / pictures for part in after}
+    images = sum(outcome.items for outcome in outcomes)
+    ms = {part: 1000 * (after[part] - before[part]) / images for part in after}
     return outcomes, {**ms, "rate": throughput(outcomes)}
 
 

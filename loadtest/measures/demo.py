@@ -43,8 +43,8 @@ def one_prompt(report: Report, server: Server) -> None:
 def alone_or_together(report: Report, server: Server) -> None:
     """Report the largest difference between a pair's score alone and among 31 others."""
     random = Random(7)
-    texts, pictures = corpus.prompts(random), corpus.distinct("rl", random)
-    items = [item(next(texts), next(pictures)) for _ in range(32)]
+    texts, images = corpus.prompts(random), corpus.distinct("rl", random)
+    items = [item(next(texts), next(images)) for _ in range(32)]
     together = scores(server, items)
     alone = [scores(server, [each])[0] for each in items]
     off = max(abs(one - other) for one, other in zip(alone, together, strict=True))
@@ -77,13 +77,13 @@ def eight_questions(
     """
     Report the time of eight questions in a loop over that of the service, each at its best thread count.
     """
-    pictures = corpus.distinct("rl", Random(0))
+    images = corpus.distinct("rl", Random(0))
     body = {"metrics": ["dsg"], "options": {"dsg": {"question_set": corpus.QUESTION_SET}}}
     served: list[list[float]] = [[] for _ in through]
     looped: list[list[float]] = [[] for _ in loops]
     for _ in range(5 * size.rounds):
         for times, server in zip(served, through, strict=True):
-            items = [item("a picture", next(pictures))]
+            items = [item("a picture", next(images))]
             times.append(server.post_s(orjson.dumps({"items": items, **body})))
         for times, answer_s in zip(looped, loops, strict=True):
             times.append(answer_s())

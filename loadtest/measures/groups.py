@@ -15,8 +15,8 @@ from loadtest.servers import Server
 from loadtest.simulate import Shape
 from loadtest.workloads import Maker, Spec
 
-PICTURES = 9  # 36 pairs, as in Pref-GRPO
-PAIRS = len([*combinations(range(PICTURES), 2)])
+IMAGES = 9  # 36 pairs, as in Pref-GRPO
+PAIRS = len([*combinations(range(IMAGES), 2)])
 AT_ONCE = 16  # requests, of single calls
 TOGETHER = 2  # groups
 SHAPE = Shape(fixed_ms=20, per_call_ms=6, max_items=32)
@@ -29,25 +29,25 @@ def measure(report: Report, size: Size) -> None:
         with serving as server:
             ratios, rates = [], []
             for seed in range(size.rounds):
-                maker = Maker(Spec("groups", seed=seed, picture="rl"), corpus.FOLDER)
-                made = [[maker.picture("rl") for _ in range(PICTURES)] for _ in range(groups)]
+                maker = Maker(Spec("groups", seed=seed, image="rl"), corpus.FOLDER)
+                made = [[maker.image("rl") for _ in range(IMAGES)] for _ in range(groups)]
                 ours = pairs_s(server, "/compare", [group_of(group) for group in made], TOGETHER, groups)
                 theirs = pairs_s(server, "/score", [*singles_of(made)], AT_ONCE, groups)
                 ratios.append(ours / theirs)
                 rates.append(ours)
-        note = f"{median(rates):.0f} pairs/s in groups of {PICTURES}, {name} model; the same judge, 512² JPEG"
+        note = f"{median(rates):.0f} pairs/s in groups of {IMAGES}, {name} model; the same judge, 512² JPEG"
         report.add(f"groups_over_singles_{name}", median(ratios), note=note)
 
 
-def group_of(pictures: Sequence[str]) -> dict[str, Any]:
+def group_of(images: Sequence[str]) -> dict[str, Any]:
     """Return the body of a comparison."""
-    return {"prompt": "a red dog", "images": pictures, "rubric": "preference", "priority": "bulk"}
+    return {"prompt": "a red dog", "images": images, "rubric": "preference", "priority": "bulk"}
 
 
 def singles_of(groups: Sequence[Sequence[str]]) -> Iterator[dict[str, Any]]:
     """Yield a request for each order of each pair, by a rubric that sees two pictures as well."""
-    for pictures in groups:
-        for first, second in permutations(pictures, 2):
+    for images in groups:
+        for first, second in permutations(images, 2):
             yield {
                 "items": [{"prompt": "a red dog", "image": first, "references": [second]}],
                 "metrics": ["judge"],

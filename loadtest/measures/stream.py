@@ -22,11 +22,11 @@ ITEMS = 128
 def measure(report: Report, size: Size) -> None:
     """Report the time to the first score and to the last line, over the time of one response, in turns."""
     random, firsts, totals = Random(3), [], []
-    texts, pictures = corpus.prompts(random), corpus.distinct("rl", random)
+    texts, images = corpus.prompts(random), corpus.distinct("rl", random)
     with servers.timed(SHAPE) as server:
         for _ in range(size.rounds):
             bodies = [
-                orjson.dumps({"items": [item(next(texts), next(pictures)) for _ in range(ITEMS)]})
+                orjson.dumps({"items": [item(next(texts), next(images)) for _ in range(ITEMS)]})
                 for _ in range(2)
             ]
             whole = server.post_s(bodies[0])

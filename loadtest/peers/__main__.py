@@ -20,7 +20,7 @@ from loadtest.peers.servers.infinity import make_checkpoint
 from loadtest.peers.table import EVERY, TARGETS, cell, details, figures, keep, plot, read, table
 
 KEPT = FOLDER.with_suffix(".json")
-PICTURE = FOLDER.with_suffix(".png")
+PLOT_FILE = FOLDER.with_suffix(".png")
 LOOPED = "loops"
 
 
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if LOOPED in peers and (loops := [row for row in rows if row in LOOPS]):
         measured += map(note, beside_loops(loops, options.rounds))
     show(read(KEPT))
-    plot(read(KEPT), PICTURE)
+    plot(read(KEPT), PLOT_FILE)
     return gate(measured)
 
 

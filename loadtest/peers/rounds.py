@@ -20,7 +20,7 @@ from loadtest.wires import WIRES
 from loadtest.workloads import Spec
 
 CLOSE = 1e-4  # two implementations of a CLIP; pictures of different size in a batch
-WARM = Spec("sixteen-at-once", rate=1, seconds=48, picture="rl")
+WARM = Spec("sixteen-at-once", rate=1, seconds=48, image="rl")
 SAMPLES = 20  # of a round with a loop
 THREADS = ("1", "2")  # the loop's figure is the better of both
 
@@ -68,8 +68,8 @@ def service_for(peer: Peer) -> AbstractContextManager[Server]:
 def check_same(ours: Server, theirs: Server, metric: str) -> None:
     """Check by one pair's score that both serve the same model."""
     random = Random(1)
-    picture, prompt = next(corpus.distinct("rl", random)), next(corpus.prompts(random))
-    request = orjson.dumps({"items": [item(prompt, picture)], "metrics": [metric]})
+    image, prompt = next(corpus.distinct("rl", random)), next(corpus.prompts(random))
+    request = orjson.dumps({"items": [item(prompt, image)], "metrics": [metric]})
     [[our]], [[their]] = (score_of(server, request) for server in (ours, theirs))
     if abs(our - their) > CLOSE:
         raise SystemExit(f"{metric}: the service says {our}, the peer {their}: not the same model")
@@ -132,10 +132,10 @@ def looped(row: LoopRow) -> Iterator[Callable[[int], Run]]:
 def through(server: Server, row: LoopRow) -> Callable[[int], Run]:
     """Return a function that runs the same work through HTTP, one request after the other."""
     random = Random(0)
-    pictures, prompts = corpus.distinct("rl", random), corpus.prompts(random)
+    images, prompts = corpus.distinct("rl", random), corpus.prompts(random)
 
     def request() -> bytes:
-        items = [item(next(prompts), next(pictures))]
+        items = [item(next(prompts), next(images))]
         if row.questions == 1:
             return orjson.dumps({"items": items, "metrics": ["vqascore"]})
         options = {"dsg": {"question_set": corpus.QUESTION_SET}}

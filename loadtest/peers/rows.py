@@ -50,7 +50,7 @@ class Row:
 
 def vqa(workload: str, requests: int = 0) -> Spec:
     """Return a workload of pictures and prompts, with that many requests if it does not fix them."""
-    return Spec(workload, picture="rl", rate=1, seconds=requests)
+    return Spec(workload, image="rl", rate=1, seconds=requests)
 
 
 def clip(workload: str, requests: int = 0) -> Spec:

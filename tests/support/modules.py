@@ -11,17 +11,17 @@ from tests.support.paths import ROOT, parsed
 PACKAGES = {"service": ROOT, "models": ROOT, "scoregate": ROOT / "client/src"}
 
 
-def modules() -> dict[str, Path]:
-    """Return every module of the service, the models and the client, by name."""
+def modules_in(folder: Path) -> dict[str, Path]:
+    """Return every module of the package in *folder*, by name."""
     found = {}
-    for top, root in PACKAGES.items():
-        for path in (root / top).rglob("*.py"):
-            parts = path.relative_to(root).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    for path in folder.rglob("*.py"):
+        parts = path.relative_to(folder.parent).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
 
-MODULES = modules()
+# Every module of the service, the models and the client.
+MODULES = {name: path for top, root in PACKAGES.items() for name, path in modules_in(root / top).items()}
 
 
 @cache

@@ -15,7 +15,7 @@ from tests.support.paths import ROOT
 def test_the_kernel_has_the_names_of_the_services_threads():
     """Before Python 3.14 it would have the name of the process for each."""
     with cpu.Releases().running(ROOT, "--config", str(PROFILE)) as server:
-        outcomes, costs = cpu.burst(server, Spec("whole", scale=0.1, picture="rl"))
+        outcomes, costs = cpu.burst(server, Spec("whole", scale=0.1, image="rl"))
         names = {name_and_cpu_s(thread)[0] for thread in Path(f"/proc/{server.pid}/task").iterdir()}
 
     assert {"ok"} == {outcome.kind for outcome in outcomes}

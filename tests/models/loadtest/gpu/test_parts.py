@@ -29,7 +29,7 @@ SHALLOW = replace(
     pairs=(2,),
     questions=(2,),
     batches=(2,),
-    pictures=(2,),
+    images=(2,),
     rounds=1,
 )
 
