@@ -12,6 +12,7 @@ import pytest
 from service.serving.admission import AdmissionForecast, Demand
 from service.web.app import create_app
 from service.wiring.bootstrap import Service
+from tests.support.devices import learns
 from tests.support.fakes import FakeModel, new_fakes
 from tests.support.services import running
 
@@ -56,6 +57,12 @@ def forecast(client: httpx.AsyncClient, model: str, **expected: Any) -> list[int
 
     backend.forecast = given  # type: ignore[method-assign]
     return calls
+
+
+def is_dear(client: httpx.AsyncClient, model: str) -> None:
+    """Teach the queues of a model that its batches take a second."""
+    for _, hosted in service_of(client).runtime.handles[model].backend.queues:
+        learns(hosted, fixed=1.0)
 
 
 def decoded(client: httpx.AsyncClient) -> int:

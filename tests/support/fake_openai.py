@@ -27,7 +27,7 @@ class FakeOpenAI:
     with `rerank(body)`, `POST embeddings` with `embed(body)`, and `POST decisions` with probabilities that
     depend on the questions: the word REFUSE in one is refused, BAD makes it 400.
 
-    It keeps what it was sent.  What a service asks about its known pictures is answered by `known(body)`, and
+    It keeps what it was sent, and the paths of GET requests.  What a service asks about its known pictures is answered by `known(body)`, and
     by `decide_known(body)` where it is a decision; both are kept apart.
 
     `models` is what it lists, `tokens` what `/tokenize` knows (None: it has no such route), and `pieces` how
@@ -49,6 +49,7 @@ class FakeOpenAI:
         self.operated = 200  # the status of `/sleep` and `/wake_up`
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.looks: list[str] = []
         self.gone = threading.Event()  # stops answers without end
         self._server = ThreadingHTTPServer(("127.0.0.1", port), handler(self))
 
@@ -76,6 +77,7 @@ def handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
+            fake.looks.append(self.path)
             if self.path == "/is_sleeping" and fake.sleeps is not None:
                 self._send((200, {"is_sleeping": fake.sleeps}))
             else:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from service.core.settings.scoring import DecisionSettings
 from service.decisions.audits import MAX_BYTES, Audits
-from tests.support.app import depths, service_of
+from tests.support.app import depths, is_dear, service_of
 from tests.support.fake_service import key_table
 from tests.support.pictures import b64, png
 from tests.support.web_server import this_machine
@@ -58,13 +58,6 @@ def place(tmp_path):
     return Place(tmp_path / "decisions.sqlite3")
 
 
-def clip_first(client):
-    """Have a model be so dear that it is the last stage."""
-    backend = service_of(client).runtime.handles["vqa"].backend
-    estimate = backend.estimate
-    backend.estimate = lambda demand: replace(estimate(demand), seconds=1.0)
-
-
 async def decide(client, items=ITEMS, policy="show", **more):
     answer = await client.post("/decide", json={"policy": policy, "items": items}, **more)
     assert 200 == answer.status_code, answer.text
@@ -85,7 +78,7 @@ def counted(client):
 async def test_an_audited_item_has_every_metric_of_its_policy(serve, place):
     """Also one that the decision skipped; what the row says of the decision stays as it was."""
     async with serve(**place.tables()) as client:
-        clip_first(client)
+        is_dear(client, "vqa")
         body = {"items": ITEMS, "metrics": ["clipscore", "vqascore"]}
         plain = [each["scores"] for each in (await client.post("/score", json=body)).json()["results"]]
         answered = await decide(client)
@@ -131,7 +124,7 @@ async def test_each_policy_of_an_audited_item_has_its_own_metrics(serve, place):
 async def test_an_answer_waits_for_no_audit(serve, fakes, place):
     """The model of the audit hangs meanwhile, with the calls in the bulk lane."""
     async with serve(models=apart(fakes), **place.tables()) as client:
-        clip_first(client)
+        is_dear(client, "vqa")
         fakes["vqa"].hold.clear()
         answered = [await decide(client, [item]) for item in ITEMS]
         lanes = depths(client, "vqa")
@@ -146,7 +139,7 @@ async def test_an_answer_waits_for_no_audit(serve, fakes, place):
 async def test_audits_that_run_at_the_shut_down_are_dropped_and_counted(serve, fakes, place):
     """The service ends without them, and their rows stay selected."""
     async with serve(models=apart(fakes), **place.tables()) as client:
-        clip_first(client)
+        is_dear(client, "vqa")
         fakes["vqa"].hold.clear()
         await decide(client)
         instruments = service_of(client).instruments
@@ -165,7 +158,7 @@ async def test_pictures_that_do_not_fit_into_the_memory_of_audits_are_dropped(se
     one = len(png("red")) * 3 // 2  # bytes that hold one picture
     assert 256 * 2**20 == MAX_BYTES
     async with serve(models=apart(fakes), **place.tables()) as client:
-        clip_first(client)
+        is_dear(client, "vqa")
         room = service_of(client).audits._room
         room.take(others := MAX_BYTES - one, 0)
         fakes["vqa"].hold.clear()
@@ -186,7 +179,7 @@ async def test_pictures_that_do_not_fit_into_the_memory_of_audits_are_dropped(se
 async def test_an_audit_whose_model_fails_is_failed_and_keeps_the_other_scores(serve, fakes, place):
     """The answer was given before."""
     async with serve(**place.tables()) as client:
-        clip_first(client)
+        is_dear(client, "vqa")
         fakes["vqa"].fault = lambda call: ValueError("broken")
         [answered] = await decide(client, ITEMS[:1])
         await ended(client)
@@ -200,7 +193,7 @@ async def test_an_audit_whose_model_fails_is_failed_and_keeps_the_other_scores(s
 async def test_an_audit_by_another_model_than_its_row_names_fails(serve, fakes, place):
     """The model is replaced after the answer; its score would stand beside those of the one before it."""
     async with serve(models=apart(fakes), **place.tables()) as client:
-        clip_first(client)
+        is_dear(client, "vqa")
         backend = service_of(client).runtime.handles["vqa"].backend
         started = service_of(client).audits.start
 
@@ -259,7 +252,7 @@ async def test_an_audit_downloads_nothing(serve, place, httpserver, allowed, sta
     httpserver.expect_ordered_request("/a.png").respond_with_data(png("blue"))
     url = f"http://pictures.test:{httpserver.port}/a.png"
     async with serve(images=allowed, **place.tables()) as client:
-        clip_first(client)
+        is_dear(client, "vqa")
         await decide(client, [{**ITEMS[0], "image": {"url": url}}])
         await ended(client)
 
@@ -272,9 +265,7 @@ async def test_an_audit_has_the_references_of_its_item(serve, place):
     items = [{**ITEMS[0], "references": [b64(png(colour)) for colour in ("blue", "white")]}]
     either = {"accept": "vqascore >= 0.000001 or clip_i >= 0.5", "timeout_ms": 60_000}
     async with serve(**place.tables(show=either)) as client:
-        backend = service_of(client).runtime.handles["clip"].backend
-        estimate = backend.estimate
-        backend.estimate = lambda demand: replace(estimate(demand), seconds=1.0)
+        is_dear(client, "clip")
         body = {"items": items, "metrics": ["vqascore", "clip_i"]}
         [plain] = (await client.post("/score", json=body)).json()["results"]
         [answered] = await decide(client, items)
@@ -290,7 +281,7 @@ async def test_audits_use_no_quota(serve, place, tmp_path):
     keys = tmp_path / "keys"
     keys.write_text(key_table("app", "secret", "quota = 3"), "utf-8")
     async with serve(server={"api_keys_file": keys}, **place.tables()) as client:
-        clip_first(client)
+        is_dear(client, "vqa")
         key = {"headers": {"X-API-Key": "secret"}}
         await decide(client, ITEMS[:1], **key)
         await ended(client)

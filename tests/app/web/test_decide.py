@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.app import forecast, service_of
+from tests.support.app import forecast, is_dear, service_of
 from tests.support.pictures import b64, png
 from tests.support.refusals import refused
 
@@ -41,11 +41,9 @@ def first_of(items):
     return [item["decision"] for item in items]
 
 
-def predicts(client, name, cost_s, until_s=0.0):
-    """Have a model's pool predict the time that a request costs, and until when it takes."""
-    backend = service_of(client).runtime.handles[name].backend
-    estimate = backend.estimate
-    backend.estimate = lambda demand: replace(estimate(demand), seconds=cost_s)
+def dear(client, name, until_s=0.0):
+    """Have a model be the last stage, and its pool predict until when a request takes."""
+    is_dear(client, name)
     forecast(client, name, wait_s=0.0, run_s=until_s)
 
 
@@ -87,7 +85,7 @@ async def test_a_metric_that_cannot_change_the_decision_is_skipped(serve, fakes)
     """The cheaper one runs first; only items that it does not decide are shown to the other model."""
     policy = {"accept": "clipscore >= -0.999 or vqascore >= 0.5", "timeout_ms": LONG_MS}
     async with serve(policies={"show": policy}) as client:
-        predicts(client, "vqa", 1.0)
+        dear(client, "vqa")
         entries = await made(client)
 
     assert [["vqascore"]] * len(ITEMS) == [entry["skipped"] for entry in entries]
@@ -99,7 +97,7 @@ async def test_a_metric_that_cannot_change_the_decision_is_skipped(serve, fakes)
 async def test_the_next_metric_runs_if_the_first_does_not_decide(serve, fakes):
     """Each item by itself."""
     async with serve(policies={"show": BOTH}) as client:
-        predicts(client, "vqa", 1.0)
+        dear(client, "vqa")
         entries = await made(client)
         plain = await scores(client)
 
@@ -130,7 +128,7 @@ async def test_the_rest_starts_while_a_stage_hangs_if_it_would_be_late(serve, fa
     models = {name: {"family": "fake", "role": fake.role} for name, fake in fakes.items()}
     models["clip"]["device"] = "cuda:9"  # not the one that holds the other model
     async with serve(policies={"show": policy}, models=models) as client:
-        predicts(client, "vqa", 1.0, 0.2)
+        dear(client, "vqa", until_s=0.2)
         fakes["clip"].hold.clear()
         entries = await made(client)
         fakes["clip"].hold.set()
@@ -144,7 +142,7 @@ async def test_the_rest_starts_while_a_stage_hangs_if_it_would_be_late(serve, fa
 async def test_what_was_not_started_in_time_is_skipped(serve, fakes):
     """The first stage hangs, and the second has no prediction, so it may wait until the end."""
     async with serve(policies={"show": {**BOTH, "timeout_ms": 100}}) as client:
-        predicts(client, "vqa", 1.0)
+        dear(client, "vqa")
         fakes["clip"].hold.clear()
         entries = await made(client)
         fakes["clip"].hold.set()
@@ -344,7 +342,7 @@ async def test_each_decision_is_handed_to_the_log(serve):
     """One record for each policy and item, with what the answer says."""
     tables = {"show": FIT, "strict": {**BOTH, "accept": "vqascore >= 0.999999 and clipscore >= -0.999"}}
     async with serve(policies=tables) as client:
-        predicts(client, "clip", 1.0)
+        dear(client, "clip")
         service_of(client).decisions, before = (sink := Sink()), time.time()
         items = [{**ITEMS[0], "id": "mine"}, {**ITEMS[0], "image": "!"}]
         answer = (await decide(client, ["show", "strict"], items)).json()
@@ -380,7 +378,7 @@ async def test_a_quota_counts_what_was_computed(serve, tmp_path):
     policy = {"accept": "vqascore >= 0.000001 or clipscore >= 0.5", "timeout_ms": LONG_MS}
     server = {"api_keys_file": str(tmp_path / "keys.toml")}
     async with serve(policies={"show": policy}, server=server) as client:
-        predicts(client, "clip", 1.0)
+        dear(client, "clip")
         client.headers["X-API-Key"] = "secret"
         service_of(client).decisions = sink = Sink()
         larger = await decide(client, items=ITEMS[:3])
