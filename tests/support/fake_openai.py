@@ -27,8 +27,8 @@ class FakeOpenAI:
     with `rerank(body)`, `POST embeddings` with `embed(body)`, and `POST decisions` with probabilities that
     depend on the questions: the word REFUSE in one is refused, BAD makes it 400.
 
-    It keeps what it was sent, and the paths of GET requests.  What a service asks about its known pictures is answered by `known(body)`, and
-    by `decide_known(body)` where it is a decision; both are kept apart.
+    It keeps what it was sent, and the paths of GET requests.  What a service asks about its known pictures is
+    answered by `known(body)`, and by `decide_known(body)` where it is a decision; both are kept apart.
 
     `models` is what it lists, `tokens` what `/tokenize` knows (None: it has no such route), and `pieces` how
     some tokens are written.

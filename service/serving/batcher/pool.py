@@ -86,12 +86,14 @@ class Pool:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        """Finish running batches, and answer waiting calls with `Draining`."""
+        """Finish running batches, and answer waiting calls with `Draining`.  Raises what ended a loop."""
         self._leaving = True
         self._close(Draining())
-        await asyncio.gather(*self._tasks)
+        ended = await asyncio.gather(*self._tasks, return_exceptions=True)
         for device in self.devices:
             device.close()
+        for fault in filter(None, ended):
+            raise fault
 
     async def warm(self, hosted: LocalModel) -> None:
         """

@@ -17,18 +17,16 @@ pytestmark = pytest.mark.anyio
 async def test_a_loop_that_ended_by_itself_is_not_alive():
     """Nobody would be served any more: stalled without end, and its callers are told."""
     served, hosted = device(Words())
-    async with served:
-        hosted.queue.take = lambda now: 1 / 0
-        [call] = put(served, hosted, 0)
-        [loop] = served._tasks
-        await asyncio.wait([loop])
+    await served.__aenter__()
+    served.scheduler.begin = lambda *args, **options: 1 / 0
+    [outcome] = await outcomes_of(put(served, hosted, 0))
 
-        assert math.inf == served.stalled_for()
-        with pytest.raises(ZeroDivisionError):
-            loop.result()
-        served._tasks = []
-        del hosted.queue.take
-        call.result.cancel()
+    assert isinstance(outcome, Draining)
+    assert math.inf == served.stalled_for()
+    with pytest.raises(ZeroDivisionError):
+        await served.__aexit__()
+    with pytest.raises(RuntimeError, match="the threads have ended"):
+        served.devices[0].slots[0].run(int)
 
 
 async def test_an_outcome_too_few_is_a_fault_not_a_shift():

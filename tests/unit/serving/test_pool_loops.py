@@ -12,6 +12,7 @@ from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
+from tests.support.clocks import Clock
 from tests.support.devices import Words, device, holding, outcomes_of, pool, put, until_idle, value_of
 from tests.support.fakes import HELD_S
 
@@ -125,22 +126,42 @@ async def test_a_small_model_begins_on_the_core_that_a_large_one_leaves():
 async def test_a_loop_that_ends_by_an_error_leaves_no_caller_without_an_answer(fault):
     """Neither those that wait nor those of the running batch."""
     served, hosted, copies = pool("cpu:0")
-    async with served:
-        if fault == "the loop":
-            served.scheduler.begin = lambda *args, **options: 1 / 0
-            calls = put(served, hosted, *range(6))
-        else:
-            copies["cpu:0"].hold.clear()
-            calls = put(served, hosted, *range(6))
-            await until_idle()
-            served._tasks[0].cancel()
-        outcomes = await outcomes_of(calls)
-        copies["cpu:0"].hold.set()
-        await asyncio.wait(served._tasks)
-        assert fault == "its batch" or isinstance(served._tasks[0].exception(), ZeroDivisionError)
-        served._tasks = []
+    await served.__aenter__()
+    if fault == "the loop":
+        served.scheduler.begin = lambda *args, **options: 1 / 0
+        calls = put(served, hosted, *range(6))
+    else:
+        copies["cpu:0"].hold.clear()
+        calls = put(served, hosted, *range(6))
+        await until_idle()
+        served._tasks[0].cancel()
+    outcomes = await outcomes_of(calls)
+    copies["cpu:0"].hold.set()
+    with pytest.raises(ZeroDivisionError if fault == "the loop" else asyncio.CancelledError):
+        await served.__aexit__()
 
     assert [Draining] * 6 == [type(outcome) for outcome in outcomes]
+
+
+async def test_a_batch_ends_before_the_pool_of_a_loop_that_has_ended_by_an_error():
+    """Its caller has the score."""
+    served, hosted, copies = pool("cpu:0", "cpu:1")
+    await served.__aenter__()
+    for copy in copies.values():
+        copy.hold.clear()
+    [running] = put(served, hosted, "running")
+    await until_idle()
+    served.scheduler.begin = lambda *args, **options: 1 / 0
+    await outcomes_of(put(served, hosted, "waiting"))
+    leaving = asyncio.create_task(served.__aexit__())
+    await until_idle()
+    assert not leaving.done()
+    for copy in copies.values():
+        copy.hold.set()
+    with pytest.raises(ZeroDivisionError):
+        await leaving
+
+    assert ["running"] == await outcomes_of([running])
 
 
 async def test_a_pool_that_has_shut_down_is_not_stalled():
@@ -208,21 +229,19 @@ async def test_the_time_of_a_batch_is_in_the_series_of_its_device_and_the_cost_m
 
 async def test_the_cost_model_learns_how_long_a_device_let_waiting_calls_wait_between_two_batches():
     """The event loop was busy meanwhile, as it will be before the next batch."""
-    time, learnt = [10.0], []
-    served, hosted, copies = pool("cpu:0", clock=lambda: time[0])
+    clock, learnt = Clock(), []
+    served, hosted, copies = pool("cpu:0", clock=clock)
+
+    def slow_down(result):
+        clock.step = 0.5
+
     async with served:
         copies["cpu:0"].hold.clear()
         hosted.queue.finished = lambda cost, seconds, gap_s: learnt.append(gap_s)
         calls = put(served, hosted, "running")
+        calls[0].result.add_done_callback(slow_down)
         await until_idle()
         calls += put(served, hosted, "waiting")
-        ends = served.scheduler.end
-
-        def late(batch, now):
-            ends(batch, now)
-            time[0] += 0.5
-
-        served.scheduler.end = late
         copies["cpu:0"].hold.set()
         await outcomes_of(calls)
 

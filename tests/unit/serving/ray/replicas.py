@@ -93,7 +93,9 @@ class FakeDeployment:
 
 
 @asynccontextmanager
-async def asked(cache=NO_CACHE, clock=monotonic, instruments=None, grace_s=HANGS_S, **replicas):
+async def asked(
+    cache=NO_CACHE, clock=monotonic, instruments=None, grace_s=HANGS_S, threads=FairThreads, **replicas
+):
     """A deployment with these replicas, and a handle and a backend that ask it."""
     deployment = FakeDeployment()
     deployment.runs(**replicas)
@@ -106,7 +108,7 @@ async def asked(cache=NO_CACHE, clock=monotonic, instruments=None, grace_s=HANGS
         await asyncio.sleep(0)
 
     async with asyncio.timeout(HANGS_S):
-        with FairThreads(1, "cpu") as cpu:
+        with threads(1, "cpu") as cpu:
             backend = ReplicatedBackend(
                 "vqa",
                 deployment,

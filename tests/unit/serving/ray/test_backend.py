@@ -7,6 +7,7 @@ import pytest
 
 from models.core.outcomes import Likelihood
 from models.families.fake.model import COST
+from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import Draining, LaneFull, ModelFault
 from service.scoring.plan import Workload
 from service.serving.admission import Demand
@@ -133,16 +134,15 @@ async def test_calls_that_a_replica_failed_on_teach_nothing():
 
 async def test_calls_that_are_prepared_for_replicas_count_in_equal_parts():
     """Between their admission and their queues they are in neither."""
-    async with asked(a="m", b="m") as (deployment, handle, backend):
-        queues, during = [replica.queue for replica in backend._replicas.in_use], []
-        run = backend._cpu["bulk"].run
+    queues, during = [], []
 
-        class Watched:
-            async def run(self, *work):
-                during.extend(queue.pending.count["bulk"] for queue in queues)
-                return await run(*work)
+    class Watched(FairThreads):
+        def run(self, *work):
+            during.extend(queue.pending.count["bulk"] for queue in queues)
+            return super().run(*work)
 
-        backend._cpu = {"bulk": Watched()}
+    async with asked(a="m", b="m", threads=Watched) as (deployment, handle, backend):
+        queues += [replica.queue for replica in backend._replicas.in_use]
         task, _ = asking(handle, *about(5), lane="bulk")
         await answered(deployment, task)
 
