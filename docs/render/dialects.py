@@ -1,7 +1,8 @@
 """`dialects.md`: the wire formats of other projects, with their paths and the fields that they read."""
 
 import inspect
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from importlib import import_module
 
 from fastapi.routing import APIRoute
@@ -11,7 +12,6 @@ from docs.render.markdown import code, inherited, join, prose, summary, table
 from docs.render.schema import default, words
 from service.core.settings.dialects import OVER_HTTP, Timeouts
 from service.web import dialects as package
-from service.web.dialects import pickled
 from service.web.dialects.registry import Dialect, dialects
 from service.web.dialects.wire import Loose
 
@@ -35,9 +35,7 @@ def page() -> str:
         "## Common rules",
         prose(package.__doc__),
         *(part for each in in_order for part in section(each)),
-        "## pickles",
-        f"On a port of its own, `dialects.pickle_port`; the timeout is {timeout('pickle')} s.",
-        prose(pickled.__doc__),
+        *(part for each in found.values() if each.app for part in section_of_port(each, each.app)),
     )
 
 
@@ -71,6 +69,13 @@ def section(dialect: Dialect) -> Iterator[str]:
     for kind in bodies(module):
         yield f"**{kind.__name__}**: {prose(kind.__doc__)}"
         yield fields(kind)
+
+
+def section_of_port(dialect: Dialect, app: Callable[..., object]) -> Iterator[str]:
+    """Yield the section of a dialect that has an *app* on a port of its own: what its package says."""
+    yield f"## {dialect.name}"
+    yield f"On a port of its own, `dialects.{dialect.name}_port`; the timeout is {timeout(dialect.name)} s."
+    yield prose(sys.modules[app.__module__.rpartition(".")[0]].__doc__)
 
 
 def bodies(module: str) -> list[type[BaseModel]]:

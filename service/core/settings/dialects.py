@@ -11,12 +11,8 @@ MAX_TIMEOUT_S = 600  # any request has this limit
 MAX_IMAGES = 4096  # no setting may exceed it
 
 
-class Timeouts(Section):
-    """
-    Timeouts of requests, by dialect.
-
-    They are a little shorter than the clients' own: a client that times out sends the same body again.
-    """
+class TimeoutsOverHttp(Section):
+    """Timeouts of the dialects on the main port."""
 
     flow_factory: float = Field(
         55, gt=0, le=MAX_TIMEOUT_S, description="For `/compute`; its client waits 60 seconds by default."
@@ -44,12 +40,21 @@ class Timeouts(Section):
     chat_judge: float = Field(
         115, gt=0, le=MAX_TIMEOUT_S, description="For `/v1/chat/completions`; verl-omni's judge waits 120."
     )
+
+
+OVER_HTTP = tuple(TimeoutsOverHttp.model_fields)  # the names of these dialects
+
+
+class Timeouts(TimeoutsOverHttp):
+    """
+    Timeouts of requests, by dialect; those on ports of their own are last.
+
+    They are a little shorter than the clients' own: a client that times out sends the same body again.
+    """
+
     pickle: float = Field(
         110, gt=0, le=MAX_TIMEOUT_S, description="On `pickle_port`; deepgen_rl waits 600, the others 120."
     )
-
-
-OVER_HTTP = tuple(name for name in Timeouts.model_fields if name != "pickle")  # the names of these dialects
 
 
 def over_http(name: str) -> str:

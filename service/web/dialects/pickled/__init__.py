@@ -33,3 +33,7 @@ uses the metric `geneval` unless its path names another one. The response has, f
 
 `only_strict` has no effect. Set deepgen_rl's `GEN_EVAL_WORKERS` to 1; with more, its requests are rejected.
 """
+
+from service.web.dialects.pickled.app import dialect
+
+__all__ = ["dialect"]

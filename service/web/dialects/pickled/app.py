@@ -23,6 +23,7 @@ from service.core.fields import MAX_PROMPT, Prompt
 from service.metrics.common.contract import Metric, Score, TrainerFormat
 from service.web.dialects.pickled.opcodes import LongText
 from service.web.dialects.pickled.reader import read_pickle
+from service.web.dialects.registry import Dialect
 from service.web.dialects.scoring import DialectScoring, Wanted, answer_to, raise_most_telling
 from service.web.server import body
 from service.web.server.body import Raw
@@ -302,3 +303,8 @@ class PickleApp:
         value = read_pickle(pickled, self._service.settings.server.body_limit_mb * 2**20)
         keys = [metric.trainers.key for metric in self._dialects.known.values() if metric.trainers]
         return RewardCall(request_of(value, keys, self._dialects.check_shard), named, self._dialects)
+
+
+dialect = Dialect(
+    "pickle", clients="flow_grpo, ddpo-pytorch, deepgen_rl, verl-omni", app=PickleApp, error_format=failed
+)

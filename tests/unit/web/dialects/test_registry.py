@@ -1,8 +1,8 @@
-"""Dialects over HTTP are declared in their files, and found there."""
+"""Dialects are declared in their files, and found there."""
 
 from fastapi import APIRouter
 
-from service.core.settings.dialects import OVER_HTTP
+from service.core.settings.dialects import OVER_HTTP, Dialects, Timeouts
 from service.web.dialects.registry import Dialect, dialects, routers
 from tests.support.paths import ROOT
 
@@ -17,11 +17,25 @@ def router(path):
 
 
 def test_every_file_with_routes_declares_a_dialect_that_is_found():
-    """And each has a timeout in the settings, whose names are those that may be enabled."""
+    """And the names of these dialects are those that may be enabled."""
     declaring = {path.stem for path in FOLDER.glob("*.py") if "APIRouter(" in path.read_text("utf-8")}
     declaring |= {path.parent.name for path in FOLDER.glob("*/routes.py")}
 
-    assert declaring == dialects().keys() == set(OVER_HTTP)
+    assert declaring == {name for name, each in dialects().items() if each.router} == set(OVER_HTTP)
+
+
+def test_every_dialect_has_a_timeout_in_the_settings():
+    """And no other name has one."""
+    assert dialects().keys() == Timeouts.model_fields.keys()
+
+
+def test_a_dialect_that_may_not_be_enabled_has_an_app_and_the_setting_of_its_port():
+    """It is never on the main port, and its errors have a format of their own."""
+    alone = {name: each for name, each in dialects().items() if name not in OVER_HTTP}
+
+    assert alone
+    assert all(each.app and each.error_format and not each.router for each in alone.values())
+    assert {f"{name}_port" for name in alone} <= Dialects.model_fields.keys()
 
 
 def test_dialects_whose_paths_begin_with_a_metric_come_last():
