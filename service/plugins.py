@@ -25,7 +25,7 @@ from models.core.contract import (
     RemoteModel,
     UpstreamError,
 )
-from models.core.family import Family, Plan, Signs
+from models.core.family import Family, Plan, Served, Signs
 from models.core.outcomes import CallResult, Detection, Detections, Embedding, Likelihood, Reward, Text
 from models.core.settings import NOT_IN_RECIPE, LocalSettings, ModelSettings, RemoteSettings
 from models.images.image import Image, ImageError
@@ -77,6 +77,7 @@ __all__ = [
     "Reward",
     "RewardCall",
     "Score",
+    "Served",
     "Signs",
     "Style",
     "Text",

@@ -9,7 +9,7 @@ from typing import Any, cast
 from pydantic import BaseModel
 
 from docs.render.markdown import code, inherited, join, rest, table
-from models.core.family import Signs
+from models.core.family import Served, Signs
 from service.metrics.rubrics import prompt_files
 from service.metrics.rubrics.checklists import Checklist
 from service.metrics.rubrics.form import AnswerForm
@@ -26,7 +26,7 @@ The fields of a [metric](../add-a-metric.md), of a [family of models](../add-a-m
 
 def page() -> str:
     """Return the page: a section for each kind."""
-    kinds = (Metric, Family, Signs)
+    kinds = (Metric, Family, Signs, Served)
     models = (Rubric, RubricCall, AnswerForm, Checklist)
     return join(
         INTRO,

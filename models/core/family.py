@@ -1,6 +1,7 @@
 """The declaration of a family of models: its role, its settings and its loader."""
 
 import gc
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -62,6 +63,30 @@ class Signs:
 
 
 @dataclass(frozen=True, slots=True)
+class Served:
+    """
+    How models behind an API are named: `ROLE=openai:NAME@URL`, or `openai:NAME@URL`.
+
+    Attributes:
+        short: another word for the role; empty for none.
+        words: searched for in a NAME without a role; the first family with a word in it has the model.
+        released: settings of released models, each by a part of its name in lower case.
+    """
+
+    short: str = ""
+    words: re.Pattern[str] | None = None
+    released: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def fits(self, model: str) -> bool:
+        """Return True if one of the words is in the name of *model*."""
+        return self.words is not None and self.words.search(model) is not None
+
+    def settings_of(self, model: str) -> Mapping[str, Any]:
+        """Return the settings of the release of *model*; empty if it is none of them."""
+        return next((table for name, table in self.released.items() if name in model.lower()), {})
+
+
+@dataclass(frozen=True, slots=True)
 class Family:
     """
     A family of models.
@@ -83,8 +108,11 @@ class Family:
         base: the hub id of the model that they were trained from, with files that their repositories lack,
             such as a tokenizer.
         signs: of its other checkpoints.
-        served: its models are named `ROLE=openai:NAME@URL`.
-        short: another word for the role in such a name; empty for none.
+        library: "package.module:function", for names NAME:TAG or NAME of the library whose name the family
+            has.  The function takes such a name and returns the settings of its table, or None if the library
+            has no such model.
+        served: how its models behind an API are named; None if they have no such names.
+        exact: its models have float32 on a GPU, too, if only `--model` names them.
     """
 
     name: str
@@ -98,8 +126,9 @@ class Family:
     repositories: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     base: str = ""
     signs: Signs = Signs()
-    served: bool = False
-    short: str = ""
+    library: str = ""
+    served: Served | None = None
+    exact: bool = False
 
     def __post_init__(self) -> None:
         """Raise `TypeError` or `ValueError` for an invalid declaration."""

@@ -12,7 +12,7 @@ from models.core.contract import CheckpointError, Temporary
 from models.core.family import Loaded
 from models.core.machine import THIS_MACHINE, Machine
 from models.core.messages import in_short
-from models.families.names import accepted
+from models.families.names import accepted, exact_roles
 from models.families.registry import PluginError
 from service import __version__
 from service.core.errors import ScoregateError
@@ -137,7 +137,7 @@ def add_named_models(parser: argparse.ArgumentParser) -> None:
         "--dtype",
         choices=["float32", "bfloat16", "float16"],
         default="",
-        help="default: bfloat16 on a GPU, but float32 for CLIPs, ImageReward and aesthetic",
+        help=f"default: bfloat16 on a GPU, but float32 in the roles {', '.join(exact_roles())}",
     )
 
 

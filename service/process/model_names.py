@@ -15,9 +15,6 @@ from service.metrics.common.registry import metrics
 
 Tree = dict[str, Any]
 
-# Their profiles have float32, and they are small.
-EXACT_ROLES = ("clip", "imagereward", "aesthetic")
-
 
 def profile_of(
     names: Iterable[str], server: Tree, devices: Sequence[str], dtype: str, machine: Machine = THIS_MACHINE
@@ -28,7 +25,7 @@ def profile_of(
     Args:
         server: settings of the section `server`.
         devices: for every model that computes here; by default the first GPU, or the CPU without one.
-        dtype: for every model that has one; by default bfloat16 on a GPU, but for CLIPs.
+        dtype: for every model that has one; by default bfloat16 on a GPU, but for exact families.
 
     Raises:
         CheckpointError: a name is not a model.
@@ -53,11 +50,11 @@ def profile_of(
             del table["role"]
         if metric:
             chosen[metric] = {"model": name}
-        kind = families()[table["family"]].settings
-        if issubclass(kind, DeviceSettings):
+        family = families()[table["family"]]
+        if issubclass(family.settings, DeviceSettings):
             table |= placed(devices)
-        if issubclass(kind, LocalSettings):
-            exact = devices[0].startswith("cpu") or role in EXACT_ROLES
+        if issubclass(family.settings, LocalSettings):
+            exact = devices[0].startswith("cpu") or family.exact
             table["dtype"] = dtype or ("float32" if exact else "bfloat16")
         tables[name] = table
     return {

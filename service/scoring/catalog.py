@@ -8,18 +8,6 @@ from service.questions.style import Style
 from service.serving.handle import Handle
 from service.serving.runtime import Runtime
 
-ROLES_IN_WORDS = {
-    "questions": "the question LLM",
-    "vqa": "the VQA model",
-    "clip": "the CLIP model",
-    "nli": "the NLI model",
-    "embedding": "the model for sentences",
-    "ocr": "the OCR model",
-    "detector": "the detector",
-    "artifact": "the model for artifacts",
-    "safety": "the model for unsafe images",
-}
-
 
 def configured_metrics(
     known: Mapping[str, Metric], assigned: Collection[tuple[str, str]]
@@ -98,7 +86,7 @@ class MetricCatalog:
         metric is tried all the same.
         """
         states = {
-            f"{ROLES_IN_WORDS.get(role, f'the {role} model')} (models.{handle.name})": state
+            f"the {role} model (models.{handle.name})": state
             for part in self._parts(name)
             for role in part.all_roles
             if (handle := self.models[part.name].get(role))

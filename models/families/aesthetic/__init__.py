@@ -41,6 +41,7 @@ FAMILY = Family(
     settings=AestheticSettings,
     loader="models.families.aesthetic.model:from_settings",
     planner="models.families.aesthetic.model:plan",
+    exact=True,
     repositories={
         AESTHETIC: {
             "model": "ViT-L-14-quickgelu",

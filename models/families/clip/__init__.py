@@ -83,5 +83,7 @@ FAMILY = Family(
             "id": "hps-v2.1",
         },
     },
+    library="models.families.clip.source:settings_of",
+    exact=True,
     signs=Signs(files=(OPEN_CLIP_CONFIG,), model_types=("clip",)),
 )

@@ -31,6 +31,7 @@ from models.core.messages import in_short, quiet
 from models.families.clip import HPSV2, PICKSCORE, ClipSettings
 
 LOCAL_PREFIX, HUB_PREFIX = "local-dir:", "hf-hub:"  # open_clip's prefixes
+QUICKGELU_SUFFIX = "-quickgelu"  # open_clip's architectures with this activation end so
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,3 +216,35 @@ def plan_named(model: str, pretrained: str) -> Plan:
             return Plan(loads, in_cache(Path(path)), num_parameters([Path(path)]))
     where = f"the hub's {repository}" if repository else known.get("url", "open_clip's own place")
     return Plan(loads, f"{where} (not in the cache)", PARAMETERS.get(repository), repository=repository)
+
+
+def settings_of(name: str) -> dict[str, str] | None:
+    """
+    Return the settings of open_clip's `NAME:TAG`; without a tag it is `openai`, if there is one.
+
+    None if open_clip has no architecture NAME.  Raises `CheckpointError` for another tag or activation.
+    """
+    model, _, tag = name.partition(":")
+    if model not in open_clip.list_models():
+        return None
+    tags = open_clip.list_pretrained_tags_by_model(model)
+    tag = tag or ("openai" if "openai" in tags else "")
+    if tag not in tags:
+        raise CheckpointError(
+            f"--model {name}: add one of open_clip's tags, {model}:TAG; it has {', '.join(tags)}"
+        )
+    check_activation(name, model, tag)
+    return {"model": model, "pretrained": tag}
+
+
+def check_activation(name: str, model: str, tag: str) -> None:
+    """Reject weights of another activation; open_clip warns after their download."""
+    quick = bool(open_clip.get_pretrained_cfg(model, tag).get("quick_gelu"))
+    if quick == bool((open_clip.get_model_config(model) or {}).get("quick_gelu")):
+        return
+    other = f"{model}{QUICKGELU_SUFFIX}" if quick else model.removesuffix(QUICKGELU_SUFFIX)
+    use = f"; use {other}:{tag}" if other in open_clip.list_models() else ""
+    raise CheckpointError(
+        f"--model {name}: the weights {tag} were trained {'with' if quick else 'without'} QuickGELU, unlike"
+        f" this architecture{use}"
+    )

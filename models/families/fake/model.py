@@ -121,6 +121,7 @@ def valid(schema: Mapping[str, Any], *parts: str) -> Any:
 
 COST = 10  # tokens of every call
 GREY = Image.of(PIL.Image.new("RGB", (8, 8), (128, 128, 128)), "grey")
+# Calls of roles whose models take others than `RewardCall`.
 EXAMPLES: dict[str, Call] = {
     "clip": TextCall("grey"),
     "vqa": LikelihoodCall(GREY, "Is it grey?"),
@@ -129,23 +130,16 @@ EXAMPLES: dict[str, Call] = {
     "nli": EntailmentCall("a grey square", "Is it grey? yes"),
     "ocr": ReadCall(GREY),
     "detector": DetectCall(GREY, ("square",)),
-    "reward": RewardCall(GREY, "grey"),
     "reranker": RerankCall(GREY, "grey"),
-    "imagereward": RewardCall(GREY, "grey"),
-    "hpsv3": RewardCall(GREY, "grey"),
     "hpsv3pp": ProgressCall(GREY, "grey"),
     "editreward": EditCall(GREY, "grey", GREY),
     "videoalign": VideoCall((GREY, GREY), "grey"),
-    "itm": RewardCall(GREY, "grey"),
-    "aesthetic": RewardCall(GREY),
-    "artifact": RewardCall(GREY),
-    "safety": RewardCall(GREY),
 }
 
 
 class FakeModel:
     """
-    A model of any role.
+    A model of any role, which answers every kind of call.
 
     Args:
         fixed_s, per_call_s: seconds of a batch, and of each call in it.
@@ -195,7 +189,7 @@ class FakeModel:
         return answer(call)
 
     def example(self) -> Any:
-        return EXAMPLES[self.info.role]
+        return EXAMPLES.get(self.info.role, RewardCall(GREY, "grey"))
 
 
 def answer(call: Call) -> CallResult:

@@ -29,5 +29,6 @@ FAMILY = Family(
     loader="models.families.imagereward.model:from_settings",
     weights="models.families.imagereward.model:weights_files",
     repositories={REPOSITORY: {}},
+    exact=True,
     base="google-bert/bert-base-uncased",
 )

@@ -103,13 +103,14 @@ policy = "No Violence/Gore: the picture shall not show graphic violence, blood o
   ShieldGemma 2, which has no such answers. It was not run here; a small VLM with a policy was.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, TypedDict
 
 from pydantic import Field, model_validator
 
 from models.core.contract import QUESTION, ModelInfo, RemoteModel
-from models.core.family import Family, Plan
+from models.core.family import Family, Plan, Served
 from models.core.settings import QuestionTemplate, RemoteSettings
 
 EmbeddingsBody = Literal["messages", "infinity", "jina"]
@@ -196,16 +197,6 @@ class EmbedderSettings(RemoteSettings):
         return self
 
 
-# What the release of a model has around each picture and text: without it the vectors are others.
-RELEASED_EMBEDDERS = {
-    "qwen3-vl-embedding": {
-        "texts_as_chats": True,
-        "instruction": "Represent the user's input.",
-        "extra_body": {"add_generation_prompt": True, "add_special_tokens": True},
-    }
-}
-
-
 LLM = Family(
     "openai",
     role="questions",
@@ -213,17 +204,8 @@ LLM = Family(
     settings=LlmSettings,
     loader="models.families.openai.llm:from_settings",
     planner="models.families.openai:plan",
-    served=True,
+    served=Served(),
     required=False,
-)
-VLM = Family(
-    "openai_vlm",
-    role="vqa",
-    loads="calls a decoder VLM that vLLM serves",
-    settings=VlmSettings,
-    loader="models.families.openai.vlm:from_settings",
-    planner="models.families.openai:plan",
-    served=True,
 )
 REWARD = Family(
     "openai_reward",
@@ -232,7 +214,7 @@ REWARD = Family(
     settings=RewardSettings,
     loader="models.families.openai.reward:from_settings",
     planner="models.families.openai:plan",
-    served=True,
+    served=Served(),
 )
 EMBEDDING = Family(
     "openai_embedding",
@@ -241,8 +223,9 @@ EMBEDDING = Family(
     settings=RemoteSettings,
     loader="models.families.openai.embedding:from_settings",
     planner="models.families.openai:plan",
-    served=True,
+    served=Served(),
 )
+# The order of the next three decides: a VL-Reranker is a reranker, and a VL-Embedding is an embedder.
 RERANKER = Family(
     "openai_rerank",
     role="reranker",
@@ -250,8 +233,7 @@ RERANKER = Family(
     settings=RerankerSettings,
     loader="models.families.openai.rerank:from_settings",
     planner="models.families.openai:plan",
-    served=True,
-    short="rerank",
+    served=Served(short="rerank", words=re.compile(r"(?i)rerank")),
 )
 CLIP = Family(
     "openai_clip",
@@ -260,7 +242,28 @@ CLIP = Family(
     settings=EmbedderSettings,
     loader="models.families.openai.clip:from_settings",
     planner="models.families.openai:plan",
-    served=True,
+    served=Served(
+        words=re.compile(r"(?i)embedding|(?<![a-z])(clip|siglip2?)(?![a-z])"),
+        # What the release has around each picture and text: without it the vectors are others.
+        released={
+            "qwen3-vl-embedding": {
+                "texts_as_chats": True,
+                "instruction": "Represent the user's input.",
+                "extra_body": {"add_generation_prompt": True, "add_special_tokens": True},
+            }
+        },
+    ),
+)
+VLM = Family(
+    "openai_vlm",
+    role="vqa",
+    loads="calls a decoder VLM that vLLM serves",
+    settings=VlmSettings,
+    loader="models.families.openai.vlm:from_settings",
+    planner="models.families.openai:plan",
+    served=Served(
+        words=re.compile(r"(?i)(?<![a-z])(vl|vlm|vision|llava|internvl|pixtral|molmo|omni)(?![a-z])")
+    ),
 )
 SAFETY = Family(
     "openai_safety",
@@ -275,12 +278,6 @@ SAFETY = Family(
 def plan(settings: RemoteSettings) -> Plan:
     """Return the names of the model and its server, without a request."""
     return Plan(settings.model, settings.base_url, remote=True)
-
-
-def released(family: Family, model: str) -> dict[str, Any]:
-    """Return the settings that the release of a served model has, by its name."""
-    known = RELEASED_EMBEDDERS if family is CLIP else {}
-    return next((table for name, table in known.items() if name in model.lower()), {})
 
 
 def with_schema(field: Structured, schema: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -29,5 +29,6 @@ FAMILY = Family(
     settings=LocalSettings,
     loader="models.families.transformers_clip.model:from_settings",
     weights="models.families.transformers_clip.model:weights",
+    exact=True,
     signs=Signs(model_types=("siglip", "siglip2", "align")),
 )

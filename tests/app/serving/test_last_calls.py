@@ -32,7 +32,7 @@ async def test_a_metric_whose_model_failed_its_last_call_is_degraded_and_no_rewa
         await backend(client, "questions").look()
         mended = (await client.get("/health")).json()
 
-    reason = "the question LLM (models.questions): failed its last call: returned status 500"
+    reason = "the questions model (models.questions): failed its last call: returned status 500"
     assert {"dsg", "sum", "vqascore"} <= before["rewards"].keys()
     assert {} == before["degraded"] == mended["degraded"]
     assert (reason, reason) == (failing["degraded"]["dsg"], failing["degraded"]["sum"])
@@ -67,7 +67,7 @@ async def test_a_probe_that_fails_makes_its_metrics_degraded_until_one_succeeds(
         await backend(client, "questions").look()
         up = (await client.get("/health")).json()
 
-    assert f"the question LLM (models.questions): {told}" == down["degraded"]["dsg"]
+    assert f"the questions model (models.questions): {told}" == down["degraded"]["dsg"]
     assert ("dsg" in down["rewards"], "dsg" in up["rewards"]) == (False, True)
 
 
@@ -79,5 +79,5 @@ async def test_a_metric_that_needs_a_served_model_is_degraded_with_it(with_vlm, 
         of_metric = await client.get("/vqascore/health")
 
     assert ({}, {}) == (told["rewards"], told["not_ready"])
-    assert "the VQA model (models.vqa): returned status 503" == told["degraded"]["vqascore"]
+    assert "the vqa model (models.vqa): returned status 503" == told["degraded"]["vqascore"]
     assert (503, True) == (of_metric.status_code, "returned status 503" in of_metric.json()["detail"])

@@ -141,7 +141,7 @@ async def test_only_metrics_whose_models_serve_are_on_the_roster(serve):
         again["rewards"].keys(),
         again["not_ready"],
     )
-    assert f"the question LLM (models.questions): {away}" == again["degraded"]["dsg"]
+    assert f"the questions model (models.questions): {away}" == again["degraded"]["dsg"]
 
 
 async def test_a_metric_without_its_model_is_not_on_offer(serve, fakes):

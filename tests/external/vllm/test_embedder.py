@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from models.core.calls import ImageCall, TextCall
-from models.families.openai import CLIP, released
+from models.families.openai import CLIP
 from models.families.openai.clip import OpenAiClip
 from models.images.image import Image
 from tests.external.vllm.services import PIXELS, scored, server, service
@@ -43,7 +43,7 @@ def client(embedder, tmp_path_factory):
 @pytest.mark.parametrize("name", ["m", "Qwen3-VL-Embedding-2B"])
 def test_a_vector_is_the_state_that_transformers_computes(embedder, name):
     """Before a length of 1, by the request of the family: alone, or as the release has it, by its name."""
-    table = released(CLIP, name)
+    table = CLIP.served.settings_of(name)
     for shown in (*PIXELS, *PROMPTS):
         vector = embedded(embedder, shown, table)
         expected = embedding(embedder.checkpoint, PIXELS.get(shown, shown), table.get("instruction", ""))

@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 
 from models.core.contract import CheckpointAway, CheckpointError
+from models.core.family import Family
+from models.core.settings import ModelSettings
+from models.families import names
 from models.families.names import table_of
 from models.families.openai import EmbedderSettings
+from models.families.registry import families
 from service.core.settings import SettingsError
 from service.process import needs
 from service.process.command import parser, settings_in, write
@@ -118,6 +122,22 @@ def test_an_architecture_of_open_clip_needs_a_tag():
         table_of("ViT-H-14")
 
 
+def test_a_family_of_another_package_may_have_the_names_of_a_library(monkeypatch):
+    """A name that no library has is no model."""
+    function = f"{__name__}:eye_of"
+    eyes = Family("eyes", role="sight", settings=ModelSettings, loader=function, library=function)
+    monkeypatch.setattr(names, "families", lambda: {**families(), "eyes": eyes})
+
+    assert {"role": "sight", "family": "eyes", "model": "eye:blue"} == table_of("eye:blue")
+    with pytest.raises(CheckpointError, match=r"^--model ear:left: is not a hub id"):
+        table_of("ear:left")
+
+
+def eye_of(name):
+    """The settings of an eye."""
+    return {"model": name} if name.startswith("eye:") else None
+
+
 @pytest.mark.parametrize(
     ("name", "other"),
     [
@@ -172,7 +192,7 @@ def test_a_blip_with_a_decoder_or_a_flan_t5_answers_questions(config, expected, 
         ("openai:qwen@http://h:99999", "openai:qwen@URL: the URL must be http://HOST"),
         ("openai:qwen@http://h/v1\n", "the URL must be http://HOST"),
         ("openai:qwen@http://user:secret@h/v1", "openai:qwen@URL: the URL must be http://HOST"),
-        ("ocr=openai:qwen@http://somewhere", "the role must be one of questions, vqa, reward"),
+        ("ocr=openai:qwen@http://somewhere", "the role must be one of questions, reward, embedding"),
     ],
 )
 def test_what_is_no_model_is_refused_with_what_would_be(name, message):

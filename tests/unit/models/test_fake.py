@@ -8,20 +8,27 @@ from models.core.calls import (
     AnswerCall,
     ChoiceCall,
     DetectCall,
+    EditCall,
     EntailmentCall,
     FirstTokenCall,
     GenerateCall,
     ImageCall,
     LikelihoodCall,
+    ProgressCall,
     ReadCall,
+    RerankCall,
+    RewardCall,
     TextCall,
+    VideoCall,
 )
 from models.core.family import Plan
-from models.families.fake.model import EXAMPLES, GREY, FakeModel
-from models.families.registry import families
+from models.families.fake.model import GREY, FakeModel
+from models.families.registry import families, own
 from models.images.image import Image, ImageError
 from service.questions.styles.tifa import TIFA
 from service.questions.styles.vq2 import VQ2
+
+ROLES = sorted({family.role for family in own().values() if family.role})
 
 
 def fake(role, **values):
@@ -33,7 +40,7 @@ def score(model, *calls):
     return model.score([model.prepare(call) for call in calls])
 
 
-@pytest.mark.parametrize("role", [*EXAMPLES])
+@pytest.mark.parametrize("role", [*ROLES, "a role of another package"])
 def test_a_fake_of_each_role_answers_its_example(role):
     """And says what it is."""
     model = fake(role)
@@ -42,6 +49,30 @@ def test_a_fake_of_each_role_answers_its_example(role):
     assert outcome.is_finite()
     assert (role, "fake", f"fake-{role}@1") == (model.info.role, model.info.family, model.info.label)
     assert (role == "questions") == model.info.generates
+
+
+CALLS = [
+    LikelihoodCall(GREY, "Is it grey?"),
+    TextCall("grey"),
+    GenerateCall("", "style: example\nprompt: a grey square"),
+    EntailmentCall("a grey square", "Is it grey? yes"),
+    ReadCall(GREY),
+    DetectCall(GREY, ("square",)),
+    RewardCall(GREY),
+    RewardCall(GREY, "grey"),
+    RerankCall(GREY, "grey"),
+    ProgressCall(GREY, "grey"),
+    EditCall(GREY, "grey", GREY),
+    VideoCall((GREY, GREY), "grey"),
+]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: type(call).__name__)
+def test_a_fake_answers_every_kind_of_call_whatever_its_role(call):
+    """A role of another package needs nothing here."""
+    [outcome] = score(fake("vqa"), call)
+
+    assert outcome.is_finite()
 
 
 def test_equal_calls_get_equal_answers_and_others_do_not():

@@ -19,7 +19,7 @@ from service.metrics.common.registry import own as own_metrics
 from tests.support.paths import ROOT, parsed
 
 DECLARATION = """
-from models.core.family import Family, Signs
+from models.core.family import Family, Served, Signs
 from models.core.settings import ModelSettings
 
 FAMILY = Family("{name}", role="{role}", settings=ModelSettings, loader="{module}:load"{more})
@@ -110,11 +110,11 @@ def test_families_of_this_repository_stand_in_the_order_of_their_folders():
 
     assert [
         "openai",
-        "openai_vlm",
         "openai_reward",
         "openai_embedding",
         "openai_rerank",
         "openai_clip",
+        "openai_vlm",
         "openai_safety",
     ] == [name for name in names if name.startswith("openai")]
     assert names.index("aesthetic") < names.index("open_clip") < names.index("videoalign")
@@ -129,7 +129,7 @@ def test_no_two_families_of_this_repository_have_one_hub_id_or_one_sign():
         [key for family in declared for key in family.signs.keys],
         [kind for family in declared for kind in family.signs.model_types],
         [end for family in declared for end in family.signs.architectures],
-        [name for family in declared if family.served for name in {family.role, family.short} - {""}],
+        [name for family in declared if family.served for name in {family.role, family.served.short} - {""}],
     ):
         assert values
         assert {1} == set(Counter(values).values())
@@ -178,7 +178,7 @@ def checkpoint(tmp_path: Path, **config: object) -> str:
 
 def test_the_names_of_a_family_of_another_package_are_in_its_declaration(install, tmp_path):
     """Its published models by their hub ids with the rest of their tables, and others by their signs."""
-    more = """, served=True, repositories={"a/eyes": {}, "a/lid": {"model": "lid-b", "side": 3}},
+    more = """, served=Served(), repositories={"a/eyes": {}, "a/lid": {"model": "lid-b", "side": 3}},
         signs=Signs(model_types=("eyes",), keys=("irises",))"""
     install("eyes", DECLARATION.format(name="eyes", role="sight", module="eyes", more=more))
     ours = {"role": "sight", "family": "eyes"}
@@ -207,9 +207,21 @@ def test_of_several_ends_of_an_architecture_the_longest_counts(install, tmp_path
     assert family == table_of(checkpoint(tmp_path, architectures=architectures))["family"]
 
 
+def test_a_family_of_another_package_declares_the_words_of_its_served_models_and_their_releases(install):
+    """Its words suggest its role, unless a family of this repository has one in the name, too."""
+    more = """, served=Served(short="eye", words=re.compile("eye|iris"), released={"iris-2": {"side": 4}})"""
+    code = "import re\n" + DECLARATION.format(name="eyes", role="sight", module="eyes", more=more)
+    install("eyes", code)
+    tables = [table_of(f"openai:{name}@http://h") for name in ("an-eye", "Big-iris-2", "eye-rerank", "other")]
+
+    assert ["sight", "sight", "reranker", "questions"] == [table["role"] for table in tables]
+    assert [None, 4, None, None] == [table.get("side") for table in tables]
+    assert "sight" == table_of("eye=openai:m@http://h")["role"]
+
+
 def test_a_package_cannot_take_a_name_or_a_sign_of_this_repository(install, tmp_path):
     """What two families have belongs to the first, and those of this repository are first."""
-    more = """, served=True, repositories={"MizzenAI/HPSv3": {}},
+    more = """, served=Served(), repositories={"MizzenAI/HPSv3": {}},
         signs=Signs(model_types=("clip",), architectures=("ForCausalLM",))"""
     install("eyes", DECLARATION.format(name="eyes", role="vqa", module="eyes", more=more))
     found = [

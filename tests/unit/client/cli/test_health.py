@@ -4,7 +4,7 @@ import json
 
 import httpx2 as httpx
 
-REASON = "the question LLM (models.questions): cannot be reached (ConnectError)"
+REASON = "the questions model (models.questions): cannot be reached (ConnectError)"
 MODEL = {"name": "vqa", "role": "vqa", "id": "m", "revision": "", "device": "cpu", "ready": True}
 METRICS = {
     "dsg": {"models": ["vqa", "questions"], "ready": False, "degraded": REASON},
