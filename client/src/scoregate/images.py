@@ -99,6 +99,7 @@ ImageLike: TypeAlias = Union[
     Pixels,
     PillowImage,
     HasFrames,
+    BadImageError,
 ]
 
 
@@ -121,6 +122,7 @@ def encoded(image: Any) -> bytes:
     * **The output of a video pipeline of diffusers**, or `scoregate.Frames([...])` of any of these, of an
       array of several, or of the output's `frames[0]`: the frames of one scene; a plain list is an error. Of
       more than 64 frames of an output, 16 that are spread evenly, or more if the option `samples` is more.
+    * **A `BadImageError`**, of a row of a data set whose picture cannot be read: it is raised.
     * **A URL**: itself, only with `Client(allow_urls=True)`; the service's operator must allow it too.
 
     Raises:
@@ -134,6 +136,8 @@ def encoded(image: Any) -> bytes:
         return of_pixels(of_tensor(image), channels_first=True)
     if "numpy" in libraries:
         return of_pixels(image, channels_first=False)
+    if isinstance(image, BadImageError):
+        raise image
     data = of_bytes(image)
     if not data:
         raise BadImageError("there are no bytes; has the file been read before?")

@@ -399,7 +399,7 @@ class Store(ABC, Generic[K]):
         name: of the file, for people; by default its path.
 
     Attributes:
-        FIRST: the names of the first two fields of a line; the first one's value is a number.
+        FIRST: the names of the first two fields of a line; the first one's value is a number or a text.
         starts: the offsets of the lines that count, by key.
         count: all lines.
         end: the offset behind them.
@@ -491,10 +491,11 @@ def is_torn(line: bytes, first: str, second: str) -> bool:
     Return True for the beginning of a line of JSON that was not written to its end.
 
     Args:
-        first, second: the names of the first fields of such a line; the first one's value is a number.
+        first, second: the names of the first fields of such a line; the first one's value is a number or a
+            text.
     """
-    digits = re.match(rb'\{"%b": (\d+)' % first.encode(), line)
-    head = b'{"%b": %b, "%b": ' % (first.encode(), digits[1] if digits else b"", second.encode())
+    value = re.match(rb'\{"%b": (\d+|"(?:[^"\\]|\\.?)*"?)' % first.encode(), line)
+    head = b'{"%b": %b, "%b": ' % (first.encode(), value[1] if value else b"", second.encode())
     if line.endswith(b"\n") or not (head.startswith(line) or line.startswith(head)):
         return False
     try:

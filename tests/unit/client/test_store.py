@@ -8,6 +8,8 @@ import pytest
 from scoregate.data.rows import Row
 from scoregate.items import ScoreParams
 from scoregate.many import Resume
+from scoregate.records import dumped
+from scoregate.runs.cluster import QuestionSets
 from scoregate.runs.plan import Plan
 from scoregate.runs.results import Results
 
@@ -36,7 +38,12 @@ def row_line(index, score):
     return PLAN.content(ROWS[index], {"vqascore": score}, {})
 
 
-KINDS = {"items": (of_items, item_line), "rows": (of_rows, row_line)}
+def set_line(index, score):
+    """A question set; the prompt has what JSON escapes."""
+    return {"prompt": f'a "red" \\ cätê {index}', "style": "dsg", "scores": {"vqascore": score}}
+
+
+KINDS = {"items": (of_items, item_line), "rows": (of_rows, row_line), "sets": (QuestionSets, set_line)}
 
 
 @pytest.mark.parametrize(("store_of", "line"), KINDS.values(), ids=KINDS)
@@ -59,16 +66,16 @@ def test_a_later_line_takes_the_place_of_an_earlier_one(tmp_path, store_of, line
 
 @pytest.mark.parametrize(("store_of", "line"), KINDS.values(), ids=KINDS)
 def test_a_line_that_was_not_written_to_its_end_is_cut_off(tmp_path, store_of, line):
-    """And what comes next is written in its place."""
+    """Wherever it ends; and what comes next is written in its place."""
     path = tmp_path / "results.jsonl"
-    whole = json.dumps(line(0, 0.25)).encode() + b"\n"
-    path.write_bytes(whole + json.dumps(line(1, 0.5)).encode()[:30])
-    store = store_of(path)
-    new = line(1, 0.75)
-    store.append(new, store.key(new))
-    store.close()
+    whole, torn, new = json.dumps(line(0, 0.25)).encode() + b"\n", dumped(line(1, 0.5)), line(1, 0.75)
+    for end in range(1, len(torn)):
+        path.write_bytes(whole + torn[:end])
+        store = store_of(path)
+        store.append(new, store.key(new))
+        store.close()
 
-    assert [line(0, 0.25), line(1, 0.75)] == [*map(json.loads, path.read_bytes().splitlines())]
+        assert [line(0, 0.25), new] == [*map(json.loads, path.read_bytes().splitlines())]
 
 
 @pytest.mark.parametrize(("store_of", "line"), KINDS.values(), ids=KINDS)

@@ -56,7 +56,7 @@ from scoregate.data.rows import (
     related_in,
 )
 from scoregate.data.shards import samples_of, shards_of
-from scoregate.errors import InputError, NoColumnError
+from scoregate.errors import BadImageError, InputError, NoColumnError
 from scoregate.items import Item
 from scoregate.records import TABLES_OF_TEXT, Record, count, kind, records
 from scoregate.text import meant_file
@@ -333,16 +333,6 @@ def renumbered(rows: Iterable[Row]) -> Iterator[Row]:
     return (replace(row, number=number) for number, row in enumerate(rows, 1))
 
 
-class Unreadable:
-    """Stands for the picture of a row that cannot be read; `read` raises `ValueError` with the reason."""
-
-    def __init__(self, why: str) -> None:
-        self._why = why
-
-    def read(self) -> bytes:
-        raise ValueError(self._why)
-
-
 def read_dataset(
     source: str | PathLike[str],
     metrics: Sequence[str] = (),
@@ -392,5 +382,6 @@ def read_dataset(
                 raise ValueError(row.fault)
             image: Any = row.read()
         except (OSError, ValueError) as exc:
-            image = Unreadable(row.fault or f"{row.place}: {getattr(exc, 'strerror', None) or exc}")
+            why = row.fault or f"{row.place}: {getattr(exc, 'strerror', None) or exc}"
+            image = BadImageError(f"cannot read the file: {why}")
         yield Item(prompt=row.prompt, image=image, id=row.image or row.place, options=row.options)

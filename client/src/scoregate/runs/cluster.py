@@ -9,7 +9,7 @@ import json
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
@@ -22,6 +22,7 @@ from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, dumped_options
 from scoregate.errors import InputError
 from scoregate.local import Service, server
+from scoregate.records import Line, Store
 from scoregate.runs.batch_settings import Batch, Scoring
 from scoregate.runs.manifest import content_of
 from scoregate.runs.pool import Pool, WorkerSetup, attempt, joined, setup_of, with_errors
@@ -263,21 +264,15 @@ def write_sets(
     folder = folder / QUESTIONS
     if shards and styles.asked:
         folder.mkdir(exist_ok=True)
+        there = sorted(folder.glob("*.jsonl"))
         wanted = distinct(pool, setup, styles, dataset, shards)
-        rows = []
-        for style, (asked, prompts) in wanted.items():
-            known = known_prompts(folder / f"{style}.jsonl")
-            options = json.dumps(dict(asked.options))
-            missing = [prompt for prompt in prompts if prompt not in known]
-            rows += [
-                {"style": style, "metric": asked.metric, "options": options, "prompt": prompt}
-                for prompt in missing
-            ]
-            say(
-                f"{style}: {len(prompts)} distinct prompts in {sum(prompts.values())} rows,"
-                f" {len(missing)} of them without questions"
-            )
-        write_missing(pool, (setup, sorted(folder.glob("*.jsonl")), service), rows, folder)
+        with ExitStack() as stack:
+            stores = {
+                style: stack.enter_context(closing(QuestionSets(folder / f"{style}.jsonl")))
+                for style in wanted
+            }
+            rows = [row for style in wanted for row in missing(stores[style], style, *wanted[style])]
+            write_missing(pool, (setup, there, service), rows, stores, folder)
     return sorted(folder.glob("*.jsonl"))
 
 
@@ -310,38 +305,62 @@ def distinct(
     return found
 
 
-def known_prompts(file: Path) -> set[str]:
-    """Return the prompts whose sets are in *file*; cut off a last line that was not written to its end."""
-    if not file.exists():
-        return set()
-    known, end = set(), 0
-    with file.open("r+b") as opened:
-        for line in opened:
-            if line.endswith(b"\n"):
-                end += len(line)
-                try:
-                    known.add(str(json.loads(line)["prompt"]))
-                except (ValueError, LookupError, TypeError) as exc:
-                    raise InputError(f"{file}: a line is no question set ({exc})") from exc
-        opened.truncate(end)
-    return known
+class QuestionSets(Store[str]):
+    """
+    The question sets of a style by prompt, in a file for `scoregate-server questions import`.
+
+    Raises:
+        InputError: a line is no question set.
+    """
+
+    FIRST = ("prompt", "style")
+
+    def parsed(self, data: bytes, place: str) -> Line:
+        """Return a set of an earlier run, or of a file that was put there.  Raises `InputError`."""
+        try:
+            line: Line = json.loads(data)
+            line["prompt"] = str(line["prompt"])
+        except (ValueError, LookupError, TypeError, RecursionError) as exc:
+            raise InputError(f"{place}: is no question set ({exc})") from exc
+        return line
+
+    def key(self, line: Line) -> str:
+        """Return the prompt."""
+        return str(line["prompt"])
 
 
-def write_missing(pool: Pool, given: Sequence[Any], rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
+def missing(store: QuestionSets, style: str, asked: Asked, prompts: Counter[str]) -> list[dict[str, str]]:
+    """Return a row for each prompt without a set, and print how many there are."""
+    options = json.dumps(dict(asked.options))
+    rows = [
+        {"style": style, "metric": asked.metric, "options": options, "prompt": prompt}
+        for prompt in prompts
+        if prompt not in store.starts
+    ]
+    say(
+        f"{style}: {len(prompts)} distinct prompts in {sum(prompts.values())} rows,"
+        f" {len(rows)} of them without questions"
+    )
+    return rows
+
+
+def write_missing(
+    pool: Pool,
+    given: Sequence[Any],
+    rows: Sequence[Mapping[str, Any]],
+    stores: Mapping[str, QuestionSets],
+    folder: Path,
+) -> None:
     """Write sets, each to the file of its style as soon as it is there, and print how many."""
     failed: list[str] = []
     written = 0
-    with ExitStack() as stack:
-        names = {row["style"] for row in rows}
-        files = {
-            name: stack.enter_context((folder / f"{name}.jsonl").open("a", encoding="utf-8"))
-            for name in names
-        }
-        for row in pool.map(QuestionActor, given, rows, PROMPTS_PER_REQUEST) if rows else ():
-            if row["fault"]:
-                failed.append(row["fault"])
-                continue
-            print(row["set"], file=files[row["style"]], flush=True)
-            written += 1
+    for row in pool.map(QuestionActor, given, rows, PROMPTS_PER_REQUEST) if rows else ():
+        if row["fault"]:
+            failed.append(row["fault"])
+            continue
+        store, line = stores[row["style"]], json.loads(row["set"])
+        store.append(line, store.key(line))
+        store.flush()
+        written += 1
     more = f"; {len(failed)} could not be written (first: {failed[0]})" if failed else ""
     say(f"{written} question sets were written to {folder}{more}")

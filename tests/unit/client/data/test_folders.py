@@ -6,7 +6,8 @@ import pytest
 
 from scoregate import read_dataset
 from scoregate.data.datasets import Dataset
-from scoregate.errors import InputError
+from scoregate.errors import BadImageError, InputError
+from scoregate.images import encoded
 from tests.support.pictures import png
 from tests.support.shards import pairs
 
@@ -103,3 +104,14 @@ def test_a_file_that_has_no_prompts_by_name_is_refused(folder, tmp_path, name, t
 
     with pytest.raises(InputError, match=why):
         list(Dataset(folder, prompts=tmp_path / name))
+
+
+def test_an_item_whose_row_cannot_be_read_has_the_error_in_the_place_of_its_picture(folder, tmp_path):
+    """It names the row and the reason; such an item is not sent, and has that error."""
+    (tmp_path / "rows.jsonl").write_text('{"image": "in/a.png", "prompt": "x"}\n{"image": 1}\n', "utf-8")
+    [good, bad] = read_dataset(tmp_path / "rows.jsonl")
+
+    assert PICTURE == encoded(good.image)
+    assert isinstance(bad.image, BadImageError)
+    with pytest.raises(BadImageError, match="row 2, column image is no path of a file"):
+        encoded(bad.image)
