@@ -49,7 +49,7 @@ def row(declaration: Declaration) -> list[str]:
 
 def section(declaration: Declaration) -> Iterator[str]:
     """Yield the section of a benchmark: what its module's docstring says, and its example."""
-    module = import_module(f"{type(declaration).__module__}.{declaration.name}")
+    module = import_module(declaration.module)
     yield f"## {declaration.name}"
     yield rest(module.__doc__)
     yield console("bench", declaration.name)

@@ -6,7 +6,7 @@ from typing import Any
 
 from docs.render.markdown import code, first_line, join, prose, rest, table
 from models.images.formats.registry import FORMATS
-from scoregate.bench import BENCHMARKS, GENERATORS, METRICS
+from scoregate.bench import GENERATORS, METRICS, Declaration
 from scoregate.data import datasets, rows
 from scoregate.data.folders import METADATA, TEXTS
 from scoregate.data.rows import IMAGES, SHARDS, VIDEOS
@@ -68,8 +68,8 @@ def page() -> str:
         ANSWERS,
         *(
             part
-            for heading, names in (("metrics", METRICS), ("generators", GENERATORS))
-            for part in answers(heading, names)
+            for heading, declared in (("metrics", METRICS), ("generators", GENERATORS))
+            for part in answers(heading, declared)
         ),
     )
 
@@ -111,11 +111,13 @@ def sets() -> Iterator[list[str]]:
         yield [code(name), " ".join(prose(module.__doc__ if module else "").split())]
 
 
-def answers(heading: str, names: Mapping[str, str]) -> Iterator[str]:
+def answers(heading: str, declared: Mapping[str, Declaration]) -> Iterator[str]:
     """Yield the table of some benchmarks."""
     yield f"### Benchmarks of {heading}"
-    found = ((name, what, BENCHMARKS[name].benchmark) for name, what in names.items())
     yield table(
         ("benchmark", "about", "data", "answers"),
-        [[code(name), what, each.data, each.answers] for name, what, each in found],
+        [
+            [code(each.name), each.help, each.benchmark.data, each.benchmark.answers]
+            for each in declared.values()
+        ],
     )

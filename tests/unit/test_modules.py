@@ -18,7 +18,7 @@ PARTICIPLE = re.compile(
     r"|told|written"
 )
 NAMED_BY_PARTICIPLES = {
-    "scoregate.bench.wise_verified",  # the authors' name of the benchmark
+    "scoregate.bench.generators.wise_verified",  # the authors' name of the benchmark
     "models.checkpoints.pretrained",  # what `from_pretrained` of transformers loads
     "service.web.dialects.pickled",  # the dialect of pickles
 }

@@ -313,7 +313,7 @@ def test_the_built_in_suite_has_benchmarks_that_exist(run, files):
         ("", "no table of a benchmark"),
         ("[dpg", "not TOML"),
         ('["../dpg"]\nbenchmark = "dpg"\ndata = "x"', "[../dpg] is no name of a folder"),
-        ('[ts2]\ndata = "x"', "[ts2]: no benchmark ts2; there are dpg"),
+        ('[ts2]\ndata = "x"', "[ts2]: no benchmark ts2; there are compbench"),
         ("[dpg]\nfirst-row = true", "[dpg]: data is not the path"),
         ('[dpg]\ndata = "x"\nout = "y"', "[dpg]: out is given to the command"),
         ('[dpg]\ndata = "x"\nseed = 1', "[dpg]: seed is given to the command"),

@@ -16,6 +16,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 import scoregate
@@ -35,61 +37,39 @@ TIMEOUT_S = 600.0  # seconds for a request
 @dataclass(frozen=True)
 class Declaration:
     """
-    What a benchmark is, and where it is declared: in upper case in the file of its name.
+    Where a benchmark is declared: in upper case in the file of its name.
 
     Attributes:
-        help: one line.
-        example: the words of a call of the command, after the benchmark's name.
+        module: whose docstring begins with a line of help.
     """
 
     name: str
-    help: str
-    example: str
+    module: str
+    path: Path
+
+    @cached_property
+    def help(self) -> str:
+        """One line, read from the file: an import takes longer than the whole help of the command."""
+        return self.path.read_text("utf-8").split('"""')[1].strip().partition("\n")[0].removesuffix(".")
 
     @cached_property
     def benchmark(self) -> Benchmark[Any] | MetricBenchmark[Any]:
         """The benchmark, whose file is imported at the first use."""
         found: Benchmark[Any] | MetricBenchmark[Any]
-        found = getattr(import_module(f"{__name__}.{self.name}"), self.name.upper())
+        found = getattr(import_module(self.module), self.name.upper())
         return found
 
 
-EXAMPLES = {  # these benchmarks have other arguments
-    "geneval": "sd3=results.jsonl --human human",
-    "oneig": "OneIG-Bench.csv sd3=pictures/sd3 --questions Q_D",
-}
+def declared_in(folder: str) -> dict[str, Declaration]:
+    """Return what the modules of a folder of this package declare, by name."""
+    path = Path(__file__).with_name(folder)
+    names = [info.name for info in iter_modules([str(path)])]
+    return {name: Declaration(name, f"{__name__}.{folder}.{name}", path / f"{name}.py") for name in names}
 
-METRICS = {
-    "ts2": "T2IscoreScore: rank, separation and delta of metrics, by subset",
-    "geneval": "GenEval: generators by task, their failures by kind, and agreement with people",
-    "genai": "GenAI-Bench: agreement of metrics with ratings, generators by skill, best of N",
-    "winoground": "Winoground: text, image and group score of metrics by tag",
-    "eqben": "EqBen: text, image and group score of metrics by source",
-    "seetrue": "SeeTRUE: AUROC of metrics by source",
-    "tifa160": "TIFA160: agreement of metrics with people's ratings",
-    "gecko2k": "Gecko2K: metrics against people, point by point, side by side and in the generators' order",
-}
-GENERATORS = {
-    "dpg": "DPG-Bench: generators by category, from sheets of pictures",
-    "geneval2": "GenEval 2: generators by skill and by number of atoms",
-    "oneig": "OneIG-Bench, alignment: generators by class, from sheets of pictures",
-    "oneig_text": "OneIG-Bench, text: edit distance, pictures with all text, and words",
-    "longtext": "LongText-Bench: words, or Chinese characters, that pictures show",
-    "cvtg2k": "CVTG-2K: words, edit distance and CLIPScore of pictures with several texts",
-    "compbench": "T2I-CompBench, attributes: generators by category, by P(yes) about noun phrases",
-    "tiif": "TIIF-Bench: generators by attribute, for short and long prompts",
-    "unigen": "UniGenBench++: generators by dimension and test point",
-    "gedit": "GEdit-Bench: editors by task, by a judge of the edit and of the picture",
-    "imgedit": "ImgEdit-Bench: editors by type of edit, by a judge",
-    "kris": "KRIS-Bench: editors by dimension of knowledge, by a judge",
-    "wise": "WISE: generators by category of world knowledge, by a judge",
-    "wise_verified": "WISE_Verified: the same by the authors' update, with one grade",
-}
-BENCHMARKS: dict[str, Declaration] = {
-    name: Declaration(name, help, EXAMPLES.get(name, example))
-    for names, example in ((METRICS, "data --scores scores.jsonl"), (GENERATORS, "data sd3=pictures/sd3"))
-    for name, help in names.items()
-}
+
+METRICS = declared_in("metrics")
+GENERATORS = declared_in("generators")
+BENCHMARKS = METRICS | GENERATORS
 
 
 def run(name: str, *, client: scoregate.Client | None = None, **settings: Any) -> dict[str, Any]:

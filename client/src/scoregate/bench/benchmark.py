@@ -192,6 +192,7 @@ class Benchmark(Generic[Own]):
         resolved: the settings with the defaults that depend on the data.
         notes: cautions of every row.
         answers: what those of a generator are.
+        example: the words of a call of the command, after the benchmark's name.
     """
 
     name: str
@@ -210,6 +211,7 @@ class Benchmark(Generic[Own]):
     resolved: Callable[[Own], Own] = as_given
     notes: Sequence[str] = ()
     answers: str = "a generator: a folder of pictures, or a file of answers about them"
+    example: str = "data sd3=pictures/sd3"
 
     def prompts(self, settings: Own) -> Iterator[dict[str, Any]]:
         """Yield what a generator needs: id, prompt, and the names, seeds and grid of the pictures."""

@@ -82,6 +82,7 @@ class MetricBenchmark(Generic[S]):
         settings: their class.
         tables_of: the tables by settings.
         answers: what those of a generator are; empty if there are none.
+        example: the words of a call of the command, after the benchmark's name.
     """
 
     name: str
@@ -89,6 +90,7 @@ class MetricBenchmark(Generic[S]):
     settings: type[S]
     tables_of: Callable[[S], dict[str, Any]]
     answers: str = ""
+    example: str = "data --scores scores.jsonl"
 
     def tables(self, settings: S, connect: object = None) -> dict[str, Any]:
         """Return the tables; nothing is scored.  Raises `InputError`."""

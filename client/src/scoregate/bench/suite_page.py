@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from scoregate.bench.answers import Answers, BenchmarkItem, images_of
 from scoregate.bench.benchmark import Benchmark, Own, rows_of
-from scoregate.bench.oneig_text import DISTANCE
+from scoregate.bench.generators.oneig_text import DISTANCE
 from scoregate.data.rows import Row
 from scoregate.formats import printed
 from scoregate.report.benchmark import Tables, cautions_of, drawn, of_rows, parts_of, without_caution

@@ -178,7 +178,7 @@ class CommandText(NamedTuple):
     """What a command does, and the words of a call of it after its name, for its help."""
 
     help: str
-    example: str
+    example: str = ""  # a benchmark has it in its file, which is imported when the command is called
 
 
 def add_commands(

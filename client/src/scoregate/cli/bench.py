@@ -7,8 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scoregate.bench import BENCHMARKS, TIMEOUT_S
-from scoregate.bench.benchmark import Benchmark
+from scoregate.bench import BENCHMARKS, GENERATORS, TIMEOUT_S
 from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
@@ -19,6 +18,7 @@ from scoregate.cli.arguments import (
     add_options,
     add_service,
     add_settings,
+    example_of,
     service_of,
     settings_of,
 )
@@ -26,6 +26,7 @@ from scoregate.formats import FORMATS, printed
 from scoregate.text import meant_file, say_outage, table
 
 if TYPE_CHECKING:
+    from scoregate.bench.benchmark import Benchmark
     from scoregate.bench.data import MetricBenchmark
 
 RUN = "run"
@@ -39,7 +40,7 @@ SUITES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the benchmarks."""
-    texts = {name: CommandText(each.help, each.example) for name, each in BENCHMARKS.items()}
+    texts = {name: CommandText(each.help) for name, each in BENCHMARKS.items()}
     add_commands(parser, "benchmark", texts | SUITES, declare)
 
 
@@ -49,13 +50,14 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
         add_suite(parser)
         return
     benchmark = BENCHMARKS[name].benchmark
+    parser.epilog = example_of(parser.prog, benchmark.example)
     add = parser.add_argument
     if benchmark.data:
         add("data", type=Path, metavar="DATA", help=benchmark.data)
     if benchmark.answers:
         what = benchmark.answers
         answers = add("answers", nargs="+", default=[], metavar="NAME=PATH", help=what)
-    if isinstance(benchmark, Benchmark):
+    if name in GENERATORS:
         answers.required = False  # for --prompts; with `*` none could stand after an option
         what = "print a line of JSON for each prompt, with the names of its pictures, in place of the tables"
         add(
@@ -98,6 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def write_prompts(arguments: argparse.Namespace) -> int:
     """Print what a generator needs of each prompt."""
+    from scoregate.bench.benchmark import Benchmark
+
     benchmark = BENCHMARKS[arguments.benchmark].benchmark
     assert isinstance(benchmark, Benchmark)  # others have no such option
     for line in benchmark.prompts(own_settings(benchmark, arguments)):

@@ -191,7 +191,7 @@ def test_a_folder_without_verdicts_is_refused_with_the_command_that_makes_them(r
 )
 def test_every_reason_of_the_metric_has_its_kind(include, exclude, boxes, kind):
     """Of the words that the service writes."""
-    from scoregate.bench.geneval import kind_of
+    from scoregate.bench.metrics.geneval import kind_of
 
     objects = {"cup": [DetectedObject("cup", 0.9, (at, 0, at + 10, 10), "blue") for at in boxes]}
     task = Task.model_validate({"tag": "counting", "include": include, "exclude": exclude})

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scoregate.bench.gecko2k import ordered
+from scoregate.bench.metrics.gecko2k import ordered
 
 SCORES = {(f"{n}", model): n / 10 + (model == "a") for n in range(12) for model in ("a", "b")}
 

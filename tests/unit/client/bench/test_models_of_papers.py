@@ -6,11 +6,11 @@ import pytest
 
 from scoregate.bench.answers import BenchmarkItem, Found
 from scoregate.bench.benchmark import cautions
-from scoregate.bench.compbench import COMPBENCH
-from scoregate.bench.gedit import GEDIT
-from scoregate.bench.geneval2 import GENEVAL2
-from scoregate.bench.imgedit import IMGEDIT
-from scoregate.bench.wise import WISE
+from scoregate.bench.generators.compbench import COMPBENCH
+from scoregate.bench.generators.gedit import GEDIT
+from scoregate.bench.generators.geneval2 import GENEVAL2
+from scoregate.bench.generators.imgedit import IMGEDIT
+from scoregate.bench.generators.wise import WISE
 
 
 def said(benchmark, *labels):

@@ -1,5 +1,5 @@
 """
-`scoregate bench wise_verified`: WISE_Verified, the authors' update of WISE with one grade.
+WISE_Verified: the same by the authors' update, with one grade.
 
 WISE_Verified, the authors' update of April 2026, with some 200 new prompts, an open judge and one grade, 0
 or 1. `overall` is 0.4 culture and 0.12 of each other category.
@@ -17,8 +17,8 @@ from typing import Annotated, Any
 
 from scoregate.bench.answers import Answers, BenchmarkItem
 from scoregate.bench.benchmark import Benchmark, Paper, Values
+from scoregate.bench.generators.wise import RELEASED_KINDS, items, released, whole
 from scoregate.bench.grades import JudgeSettings, grades_from, rubric_name
-from scoregate.bench.wise import RELEASED_KINDS, items, released, whole
 from scoregate.records import number as number_in
 
 SHARES = {"culture": 0.4, **dict.fromkeys(("time", "space", "biology", "physics", "chemistry"), 0.12)}

@@ -1,5 +1,5 @@
 """
-`scoregate bench kris`: KRIS-Bench (Wu et al. 2025), edits that need knowledge, by dimension.
+KRIS-Bench: editors by dimension of knowledge, by a judge.
 
 KRIS-Bench (Wu et al. 2025, [arXiv 2505.16707](https://arxiv.org/abs/2505.16707)): 1,267 edits of 20
 categories with grades from 1 to 5 of visual consistency (VC), visual quality (VQ), following the

@@ -1,5 +1,5 @@
 """
-`scoregate bench tiif`: TIIF-Bench (Wei et al. 2025), short and long prompts by attribute.
+TIIF-Bench: generators by attribute, for short and long prompts.
 
 TIIF-Bench (Wei et al. 2025, [arXiv 2506.02161](https://arxiv.org/abs/2506.02161)): short and long prompts,
 a picture for each, `ATTRIBUTE/NAME/short_description/0.png`. An attribute has the share of right answers, a

@@ -1,5 +1,5 @@
 """
-`scoregate bench unigen`: UniGenBench++ (Wang et al. 2025), by test point.
+UniGenBench++: generators by dimension and test point.
 
 UniGenBench++ (Wang et al. 2025, [arXiv 2510.18701](https://arxiv.org/abs/2510.18701)): 600 prompts with
 four pictures each, `0_0.png` to `0_3.png`, and several test points. A dimension and a test point have the

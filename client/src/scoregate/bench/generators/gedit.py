@@ -1,5 +1,5 @@
 """
-`scoregate bench gedit`: GEdit-Bench (Liu et al. 2025), edits by task.
+GEdit-Bench: editors by task, by a judge of the edit and of the picture.
 
 GEdit-Bench (Liu et al. 2025, [arXiv 2504.17761](https://arxiv.org/abs/2504.17761)): 606 edits in each of
 two languages, of eleven tasks. An edit has the smaller grade of the edit (SC), the smaller one of the

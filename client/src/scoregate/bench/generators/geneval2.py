@@ -1,5 +1,5 @@
 """
-`scoregate bench geneval2`: GenEval 2 (Kamath et al. 2025), by skill and by number of atoms.
+GenEval 2: generators by skill and by number of atoms.
 
 GenEval 2 (Kamath et al. 2025, [arXiv 2512.16853](https://arxiv.org/abs/2512.16853)): 800 prompts, a picture
 for each, named by the place of its prompt in `geneval2_data.jsonl`, from `0.png` on. Means of P(expected

@@ -1,5 +1,5 @@
 """
-`scoregate bench dpg`: DPG-Bench (Hu et al. 2024, ELLA), dense prompts with sheets of four pictures.
+DPG-Bench: generators by category, from sheets of pictures.
 
 DPG-Bench (Hu et al. 2024, [arXiv 2403.05135](https://arxiv.org/abs/2403.05135)): 1,065 long prompts with
 four pictures each, on sheets of 2 x 2. A tile has the share of its questions with the answer yes. A prompt

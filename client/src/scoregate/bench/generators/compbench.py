@@ -1,5 +1,5 @@
 """
-`scoregate bench compbench`: the attributes of T2I-CompBench (Huang et al. 2023), by BLIP-VQA's P(yes).
+T2I-CompBench, attributes: generators by category, by P(yes) about noun phrases.
 
 The attributes of T2I-CompBench (Huang et al. 2023, [arXiv 2307.06350](https://arxiv.org/abs/2307.06350)): a
 picture has the product over its noun phrases of BLIP-VQA's P(yes) to `PHRASE?`, and a category the mean

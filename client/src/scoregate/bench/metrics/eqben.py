@@ -1,5 +1,5 @@
 """
-`scoregate bench eqben`: EqBen (Wang et al. 2023), and its subset EqBen-Mini, by source.
+EqBen: text, image and group score of metrics by source.
 
 EqBen (Wang et al. 2023, [arXiv 2303.14465](https://arxiv.org/abs/2303.14465)), with scores as for
 Winoground. For `batch --matrix`, number the items in a column `id`, from 0 in the order of the file. Tags

@@ -1,5 +1,5 @@
 """
-`scoregate bench genai`: GenAI-Bench (Li et al. 2024), rated pictures of several generators.
+GenAI-Bench: agreement of metrics with ratings, generators by skill, best of N.
 
 GenAI-Bench (Li et al. 2024, [arXiv 2406.13743](https://arxiv.org/abs/2406.13743)). Ratings of a picture are
 averaged: those in a cell, or of the rows with the same `item`, `model` and `image`. `--scale 1:5` excludes

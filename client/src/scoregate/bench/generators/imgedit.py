@@ -1,5 +1,5 @@
 """
-`scoregate bench imgedit`: ImgEdit-Bench (Ye et al. 2025), edits by type.
+ImgEdit-Bench: editors by type of edit, by a judge.
 
 The basic part of ImgEdit-Bench (Ye et al. 2025, [arXiv 2505.20275](https://arxiv.org/abs/2505.20275)): 737
 edits of nine types with three grades from 1 to 5. An edit has their mean, rounded to two digits, a type the

@@ -1,5 +1,5 @@
 """
-`scoregate bench cvtg2k`: CVTG-2K (Du et al. 2025, TextCrafter), several texts in one picture.
+CVTG-2K: words, edit distance and CLIPScore of pictures with several texts.
 
 CVTG-2K (Du et al. 2025, [arXiv 2503.23461](https://arxiv.org/abs/2503.23461)): 2,000 prompts with two to
 five texts in single quotes; pictures are `CVTG/2/0.png`, `CVTG-Style/5/0.png` and so on. `word accuracy` is

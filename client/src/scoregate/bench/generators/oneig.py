@@ -1,5 +1,5 @@
 """
-`scoregate bench oneig`: alignment in OneIG-Bench (Chang et al. 2025), by class.
+OneIG-Bench, alignment: generators by class, from sheets of pictures.
 
 The alignment of OneIG-Bench (Chang et al. 2025, [arXiv 2506.07977](https://arxiv.org/abs/2506.07977)): a
 folder has the sheets `anime/NAME/000.png`, `human/NAME/…` and `object/NAME/…`. A question counts 0 if a
@@ -104,4 +104,5 @@ ONEIG = Benchmark(
     YES_NO,
     values,
     skip_black=lambda settings: not settings.keep_black,
+    example="OneIG-Bench.csv sd3=pictures/sd3 --questions Q_D",
 )

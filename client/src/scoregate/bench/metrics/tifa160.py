@@ -1,5 +1,5 @@
 """
-`scoregate bench tifa160`: 800 pictures of 160 prompts with ratings of TIFA (Hu et al. 2023) or DSG.
+TIFA160: agreement of metrics with people's ratings.
 
 800 pictures of 160 prompts with TIFA's ratings, or by `--likert` with those of DSG:
 `tifa160-likert-anns.csv`, or `dsg_tifa160_anns.csv` of t2v_metrics. TIFA's notebook calls Pearson's
@@ -27,7 +27,7 @@ from scoregate.bench.data import (
     table_of,
     worth,
 )
-from scoregate.bench.genai import agreement
+from scoregate.bench.metrics.genai import agreement
 from scoregate.errors import InputError
 from scoregate.evaluation.arrays import Floats, Scale
 from scoregate.evaluation.outcome import OnScale
@@ -48,7 +48,7 @@ GENERATORS = {  # names in the ratings of DSG, and in the names of TIFA's pictur
 
 @dataclass(frozen=True, kw_only=True)
 class Tifa160Settings(OnScale, JoinSettings):
-    """The settings of TIFA160."""
+    """The settings of TIFA160 (Hu et al. 2023)."""
 
     likert: Annotated[
         Path | None,

@@ -1,5 +1,5 @@
 """
-`scoregate bench gecko2k`: Gecko (Wiles et al. 2024), metrics against people in four templates.
+Gecko2K: metrics against people, point by point, side by side and in the generators' order.
 
 Gecko (Wiles et al. 2024, [arXiv 2404.16820](https://arxiv.org/abs/2404.16820)), over all prompts, each of
 its two sets, and each skill of Gecko(S). The authors released the prompts; the ratings are yours.
@@ -27,7 +27,7 @@ from statistics import fmean
 from typing import Annotated, Any
 
 from scoregate.bench.data import MetricBenchmark, ScoreSettings, Tags, columns, metrics_of, worth
-from scoregate.bench.genai import by_skill
+from scoregate.bench.metrics.genai import by_skill
 from scoregate.errors import ColumnError, InputError
 from scoregate.evaluation.agreement import correlation
 from scoregate.evaluation.figures.generators import mean_by_image, votes_of

@@ -1,5 +1,5 @@
 """
-`scoregate bench ts2`: T2IscoreScore (Saxon et al. 2024).
+T2IscoreScore: rank, separation and delta of metrics, by subset.
 
 [T2IscoreScore](figures.md#ts2): a row for each metric.
 
@@ -43,7 +43,7 @@ def time_of(text: str) -> tuple[str, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Ts2BenchmarkSettings(JoinSettings):
-    """The settings of T2IscoreScore: of the authors' definitions, and times for the table."""
+    """The settings of T2IscoreScore (Saxon et al. 2024): the authors' definitions, and times."""
 
     version: Annotated[Version, Setting(VERSION, parse=version_of)] = "released"
     skip_graph: Annotated[Sequence[str] | None, Setting(SKIP_GRAPH, metavar="GRAPH", several=True)] = None

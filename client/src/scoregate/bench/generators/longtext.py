@@ -1,5 +1,5 @@
 """
-`scoregate bench longtext`: LongText-Bench (Geng et al. 2025, X-Omni), long texts in pictures.
+LongText-Bench: words, or Chinese characters, that pictures show.
 
 LongText-Bench (Geng et al. 2025, [arXiv 2507.22058](https://arxiv.org/abs/2507.22058)): 160 prompts with
 four pictures each, `0000_1.png` to `0000_4.png`. The figure is the share of wanted words that were read,

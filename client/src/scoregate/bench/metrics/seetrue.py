@@ -1,5 +1,5 @@
 """
-`scoregate bench seetrue`: SeeTRUE (Yarom et al. 2023), pictures with right and wrong texts.
+SeeTRUE: AUROC of metrics by source.
 
 SeeTRUE (Yarom et al. 2023, [arXiv 2305.10400](https://arxiv.org/abs/2305.10400)): the
 [AUROC](figures.md#auroc) of each source, their mean, and that of all pairs of picture and text. `sources`

@@ -1,5 +1,5 @@
 """
-`scoregate bench geneval`: GenEval's table of generators (Ghosh et al. 2023).
+GenEval: generators by task, their failures by kind, and agreement with people.
 
 [GenEval's](figures.md#geneval) verdicts of one or several generators, `NAME=PATH`. `PATH` is a file of
 verdicts, or a folder with `results.jsonl`, as from `scoregate batch A -o A/results.jsonl -m geneval
@@ -46,7 +46,7 @@ KINDS = {
 
 @dataclass(frozen=True, kw_only=True)
 class GenEvalBenchmarkSettings(Bootstrap):
-    """The settings of GenEval."""
+    """The settings of GenEval (Ghosh et al. 2023)."""
 
     answers: Annotated[
         Mapping[str, Path],
@@ -184,4 +184,5 @@ GENEVAL = MetricBenchmark(
     GenEvalBenchmarkSettings,
     tables,
     answers=f"a generator and its verdicts: a file, or a folder with {RESULTS}",
+    example="sd3=results.jsonl --human human",
 )

@@ -1,5 +1,5 @@
 """
-`scoregate bench oneig_text`: the texts of OneIG-Bench (Chang et al. 2025).
+OneIG-Bench, text: edit distance, pictures with all text, and words.
 
 The texts of OneIG-Bench, on sheets `text/NAME/000.png`:
 
@@ -36,7 +36,7 @@ DISTANCE, WHOLE, WORDS = "ED", "CR", "WAC"
 
 @dataclass(frozen=True, kw_only=True)
 class OneIgTextSettings(SheetSettings):
-    """The settings of the texts of OneIG-Bench."""
+    """The settings of the texts of OneIG-Bench (Chang et al. 2025)."""
 
     cap: Annotated[
         int,

@@ -1,5 +1,5 @@
 """
-`scoregate bench wise`: WISE (Niu et al. 2025), world knowledge by category.
+WISE: generators by category of world knowledge, by a judge.
 
 WISE (Niu et al. 2025, [arXiv 2503.07265](https://arxiv.org/abs/2503.07265)): 1,000 prompts that need world
 knowledge, a picture for each, `PROMPT_ID.png`. The grades are from 0 to 2. A picture has (0.7 consistency +

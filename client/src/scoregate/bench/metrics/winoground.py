@@ -1,5 +1,5 @@
 """
-`scoregate bench winoground`: Winoground (Thrush et al. 2022), by its own tags and later ones.
+Winoground: text, image and group score of metrics by tag.
 
 [Winoground](figures.md#winoground). A file of scores has four rows for each item, with a `label` as in the
 released scores (`ITEM_c0_i1`: caption 0 with picture 1), or `item`, `caption` and `picture`, as of [`batch
