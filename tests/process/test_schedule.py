@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.paths import ROOT
-from tests.support.schedule import SHARED, files, group, tier
+from tests.support.schedule import SHARED, WITH_EXTERNAL, files, group, tier
 
 MODULE = """
 import os
@@ -23,6 +23,7 @@ def test_it(number):
 """
 MODULES = (
     *("unit/test_a.py", "unit/test_b.py"),
+    *("external/chromium/test_g.py", "process/docs/guides/test_running.py"),
     *("external/ray/test_c.py", "external/ray/test_d.py", "external/vllm/test_e.py"),
     *("process/test_connections.py", "process/test_f.py", "process/test_slow_callers.py"),
 )
@@ -73,6 +74,14 @@ def test_tests_of_a_shared_server_share_a_worker(workers):
     assert first == second
 
 
+def test_tests_of_a_server_that_an_external_folder_uses_too_share_its_worker(workers):
+    """The other files of `process` run elsewhere, too."""
+    first, second = workers["external/chromium/test_g.py"], workers["process/docs/guides/test_running.py"]
+
+    assert 1 == len(first)
+    assert first == second
+
+
 def test_workers_begin_to_collect_at_different_files(folder):
     """Each collects all of them; the one compiles what the other would have compiled at the same moment."""
     notes = [line.split() for line in (folder / "collected").read_text().splitlines()]
@@ -97,7 +106,7 @@ def test_files_that_use_a_shared_server_are_named_with_it(request):
         (group(item.nodeid), server)
         for item in request.session.items
         for server in SHARED.keys() & set(item.fixturenames)
-        if tier(item.nodeid) == "process"
+        if tier(item.nodeid) == "process" or server in WITH_EXTERNAL
     }
 
-    assert [] == [pair for pair in uses if pair[0] != pair[1]]
+    assert [] == [(own, server) for own, server in uses if own != WITH_EXTERNAL.get(server, server)]

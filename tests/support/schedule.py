@@ -50,6 +50,8 @@ SHARED = {
         "tests/process/test_shared_sets.py",
     ),
 }
+# A server that the tests of a folder of `external` use, too: the files above follow on the worker of these.
+WITH_EXTERNAL = {"locked_service": "chromium"}
 SERVER_OF = {file: server for server, files in SHARED.items() for file in files}
 # The longest files of `costs` come first, so that its two workers end at about the same time.
 LONG = ("tests/costs/client/test_throughput_of_shards.py", "tests/costs/web/test_memory_of_video.py")
@@ -63,7 +65,10 @@ def tier(nodeid: str) -> str:
 def group(nodeid: str) -> str:
     """Return the name of the tests that share a worker: those of a server, or of a file."""
     file = nodeid.partition("::")[0]
-    return file.split("/")[2] if tier(file) == "external" else SERVER_OF.get(file, file)
+    if tier(file) == "external":
+        return file.split("/")[2]
+    server = SERVER_OF.get(file, file)
+    return WITH_EXTERNAL.get(server, server)
 
 
 def rank(nodeid: str) -> tuple[int, bool]:
