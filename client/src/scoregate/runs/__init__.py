@@ -1,4 +1,4 @@
-"""Runs over data sets: rows, plans, results that the next run continues, manifests, shards and clusters."""
+"""Runs over data sets, whose results the next run continues; over named pictures, and over known scores."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
