@@ -74,7 +74,8 @@ def described(settings: Settings, planned: Mapping[str, Plan], machine: Machine 
     if any(not plan.remote and plan.num_parameters is None for plan in planned.values()):
         sums.append("more, not known until it is fetched")
     total = f"{'; '.join(sums)}. Activations come on top." if sums else "none here."
-    lines = threads(settings.images.decode_workers, machine.cores() if "cpu" in weights else 0)
+    cores = machine.cores() if computes_here(settings, planned, machine) else 0
+    lines = threads(settings.images.decode_workers, cores)
     cards = "".join(f"{line}\n" for line in with_servers(settings, weights, machine))
     return f"{table_of(rows)}\n\n{lines}\nWeights: {total}\n{cards}{demos(settings.demo_models)}"
 
@@ -90,6 +91,15 @@ def weights_of(
             place = f"{device}, each copy of {name}" if is_placed(settings, table) else device
             weights[place] = weights.get(place, 0) + size
     return weights
+
+
+def computes_here(settings: Settings, planned: Mapping[str, Plan], machine: Machine) -> bool:
+    """Return True if a model with weights computes on the CPU of this machine."""
+    return any(
+        "cpu" in devices_of(table, machine) and not is_placed(settings, table)
+        for name, table in settings.models.items()
+        if not planned[name].remote and planned[name].num_parameters != 0
+    )
 
 
 def with_servers(settings: Settings, weights: Mapping[str, int], machine: Machine) -> Iterator[str]:
