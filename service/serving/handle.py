@@ -191,7 +191,7 @@ class Handle:
         cache = self._cache if model.revision else NO_CACHE
         outcomes: list[Any] = [None] * len(keys)
         if cache.stores and any(call.cacheable for call in calls):
-            context.calls.stage = stage([])
+            context.calls.stage = "decode"
             outcomes = list(await cache.find(keys))
         missing = [index for index, outcome in enumerate(outcomes) if outcome is None]
         jobs, new = dict[int, Job](), list[Job]()

@@ -19,8 +19,8 @@ from service.core.errors import ModelFault
 from service.core.lanes import LANES
 from service.core.settings import NotYet
 from service.observability.instruments import Instruments
+from service.serving.batcher.queue import checked
 from service.serving.batcher.scheduler import HostedModel
-from service.serving.results import checked
 
 log = logging.getLogger("scoregate.device")
 R = TypeVar("R")

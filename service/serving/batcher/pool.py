@@ -7,7 +7,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from itertools import chain
 from math import inf
 from time import monotonic
-from typing import Any, Self
+from typing import Self
 
 from models.core.contract import Model
 from models.core.examples import same
@@ -24,10 +24,9 @@ from service.serving.batcher.device import (
     show,
     warm_up,
 )
-from service.serving.batcher.queue import TokenTally
+from service.serving.batcher.queue import TokenTally, answer, checked
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult
-from service.serving.results import answer, checked
 
 log = logging.getLogger("scoregate.device")
 MAX_LOST_DEVICES = 2  # a call is not retried once so many devices failed permanently in it
@@ -234,23 +233,18 @@ class Pool:
             await self._check(batch, slot, exc)
             outcomes = [ModelFault(f"the model {hosted.name} failed on this call")] * len(calls)
         slot.since = self.scheduler.progress = now = self.clock()
-        self._answer(batch, calls, outcomes, now - began)
+        results = [
+            JobResult(outcome, call.waited_s, now - began, call.batch)
+            for call, outcome in zip(calls, outcomes, strict=True)
+        ]
+        answer(hosted.name, hosted.queue, calls, results, self._instruments, batch.gap_s)
         self._instruments.count_batch(hosted.name, len(calls), now - began)
         return ()
 
     def _fail(self, batch: RunningBatch[Model], calls: Sequence[Job], reason: ScoregateError) -> None:
         """Answer *calls* of a batch that did not finish with *reason*."""
-        self._answer(batch, calls, [reason] * len(calls), ran_s=0.0)
-
-    def _answer(
-        self, batch: RunningBatch[Model], calls: Sequence[Job], outcomes: Sequence[Any], ran_s: float
-    ) -> None:
-        """Answer *calls* of a batch."""
-        results = [
-            JobResult(outcome, call.waited_s, ran_s, call.batch)
-            for call, outcome in zip(calls, outcomes, strict=True)
-        ]
-        answer(batch.hosted.name, batch.hosted.queue, calls, results, self._instruments, batch.gap_s)
+        results = [JobResult(reason, call.waited_s, 0.0, call.batch) for call in calls]
+        answer(batch.hosted.name, batch.hosted.queue, calls, results, self._instruments)
 
     async def _check(self, batch: RunningBatch[Model], slot: ExecutionSlot, exc: Exception) -> None:
         """Raise `Broken` if the example call, which worked at the start, fails now."""

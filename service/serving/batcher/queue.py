@@ -1,17 +1,20 @@
-"""The jobs that wait for one model, how long they take, and which form the next batch (see ADR 0001)."""
+"""The jobs of one model: how they wait, which form the next batch (see ADR 0001), and how they end."""
 
-from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections import Counter, OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import ceil, inf
+from typing import Any
 
-from models.core.contract import Prepared
-from service.core.errors import DeadlineExceeded
+from models.core.contract import ModelError, Prepared
+from models.core.outcomes import CallResult
+from service.core.errors import DeadlineExceeded, ModelFault
 from service.core.lanes import BULK, INTERACTIVE, LANES, Shares, max_filled
+from service.observability.instruments import Instruments
 from service.serving.admission import Demand
-from service.serving.job import Job
+from service.serving.job import Job, JobResult
 
 LIMIT_RECOVERY_FACTOR = 1.05  # growth of the limit that an out-of-memory error set, for each batch
 MAX_LANE_SHARE = 0.5  # one request may fill this share of a lane
@@ -459,3 +462,54 @@ class Queue:
         one_s = self.cost_model.run_s(self._typical_cost)
         seconds = self._max_batch_s if one_s <= self._max_batch_s else 2 * one_s
         return min(self._memory, self.cost_model.largest_within(seconds))
+
+
+def answer(
+    name: str,
+    queue: Queue,
+    calls: Sequence[Job],
+    results: Sequence[JobResult],
+    instruments: Instruments,
+    gap_s: float = 0.0,
+) -> None:
+    """
+    Check the results of *calls* of the model *name*, observe their times, count and set them.
+
+    A call that is in a batch of this process, or was sent to a model server or a replica, ends here once,
+    also after a fault or without callers.  One that waits, also for a retry, ends elsewhere, and is not
+    counted.  The cost model learns from calls that succeeded: how soon one fails is no measure of the work.
+    The cache stores the results that are set here.
+
+    Args:
+        queue: in which they waited.
+        results: those of a batch have its seconds as `ran_s`, which no two batches share.
+        gap_s: see `CostModel.observe`.
+    """
+    accepted, costs = list[JobResult](), defaultdict[float, TokenTally](TokenTally)
+    for call, result in zip(calls, results, strict=True):
+        if not (isinstance(result.outcome, CallResult) and result.outcome.is_finite()):  # as most are
+            result = replace(result, outcome=checked(name, result.outcome))
+        if not isinstance(result.outcome, Exception):
+            costs[result.ran_s].add(call.prepared)
+        accepted.append(result)
+    for ran_s, cost in costs.items():
+        queue.finished(cost.total, ran_s, gap_s)
+    for call, result in zip(calls, accepted, strict=True):
+        gone = call.result.done()
+        call.finish(result)
+        instruments.count_call(name, call.lane, result.outcome, result.waited_s, gone=gone)
+
+
+def checked(name: str, outcome: Any) -> Any:
+    """
+    Return the *outcome* of the model *name*, or a `ModelFault` if it is a `ModelError` or not finite.
+
+    It is `CallRefused` where a call is refused: `prepare` raises it, or `answer` of a served model.  `score`
+    gets accepted calls only, so its error in place of a result is a fault of the model.
+    """
+    match outcome:
+        case ModelError():
+            return ModelFault(str(outcome))
+        case CallResult() if not outcome.is_finite():
+            return ModelFault(f"the model {name} returned a number that is not finite")
+    return outcome

@@ -25,12 +25,11 @@ from service.core.lanes import INTERACTIVE, LANES
 from service.observability.instruments import Instruments
 from service.serving.admission import AdmissionForecast, Demand
 from service.serving.backends.contract import Backend, prepare_all
-from service.serving.batcher.queue import Queue
+from service.serving.batcher.queue import Queue, answer
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult
 from service.serving.ray.groups import Answer, Deployment, Described, Lost, Sending, Sent, Work
 from service.serving.ray.replicas import ReplicaPresence, ReplicaQueue, ReplicaQueues, abandon, returned
-from service.serving.results import answer
 
 log = logging.getLogger("scoregate.ray")
 

@@ -10,7 +10,7 @@ from models.core.family import Plan
 from models.core.outcomes import Reward
 from models.images.image import Image
 from service.core.errors import ModelFault
-from service.serving.results import checked
+from service.serving.batcher.queue import checked
 from tests.models.vl_reward.kinds import KINDS, ON_THE_CPU, copied, stand_ins, table
 from tests.support.dry_run import dry_run
 from tests.support.pictures import png
