@@ -8,7 +8,6 @@ from pathlib import Path
 
 import httpx
 
-from demo.page import html
 from demo.process import SERVICE, Failed, free_port, running, url, wait_until_ready
 from demo.scoring import METRICS, TIMEOUT_S, Judged, Pair, scored
 
@@ -27,6 +26,9 @@ def main(argv: Sequence[str] | None = None, command: Sequence[str] = SERVICE) ->
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="default 0, a free one")
     parser.add_argument("--page", type=Path, default=Path("build/demo.html"), help="default %(default)s")
+    parser.add_argument(
+        "--no-page", dest="page", action="store_const", const=None, help="print the table alone"
+    )
     arguments = parser.parse_args(argv)
     try:
         pairs = scored_by_own_service(free_port(arguments.port), command)
@@ -53,17 +55,20 @@ def scored_by_own_service(port: int, command: Sequence[str]) -> list[Pair]:
             raise Failed("\n  ".join([str(exc), *lines[-1:]])) from exc
 
 
-def show(pairs: Sequence[Pair], page: Path) -> int:
-    """Print the table and the verdicts, write the page; return 1 if VQAScore was wrong, else 0."""
+def show(pairs: Sequence[Pair], page: Path | None) -> int:
+    """Print the table and the verdicts, write a page; return 1 if VQAScore was wrong, else 0."""
     print(f"\n{table(pairs, sys.stdout.isatty())}\n")
     print(f"{verdicts(pairs)}\n{LISTED}\n{CAVEAT}\n")
     for pair in pairs:
         for judged in (pair.right, pair.wrong):
             for metric, detail in judged.errors.items():
                 print(f'No {METRICS[metric]} for {pair.file}, "{judged.prompt}": {detail}')
-    page.parent.mkdir(parents=True, exist_ok=True)
-    page.write_text(html(pairs, verdicts(pairs), CAVEAT), "utf-8")
-    print(f"Pictures, scores and questions: {page.resolve()}")
+    if page:
+        from demo.page import html  # it needs the client, which the service's image lacks
+
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(html(pairs, verdicts(pairs), CAVEAT), "utf-8")
+        print(f"Pictures, scores and questions: {page.resolve()}")
     beaten = [pair for pair in pairs if not pair.distinguishes("vqascore")]
     for pair in beaten:
         print(f'✗ {pair.file}: under VQAScore "{pair.right.prompt}" does not beat "{pair.wrong.prompt}"')

@@ -24,4 +24,4 @@ buildah build --layers --isolation chroot --format docker --network host --targe
 container=$(buildah from --isolation chroot "$name")
 trap 'buildah rm "$container" >/dev/null' EXIT
 buildah run --volume "$PWD/demo:/opt/try/demo:ro" --workingdir /opt/try "$container" \
-    python -m demo.show --page /tmp/demo.html
+    python -m demo.show --no-page

@@ -1,5 +1,7 @@
 """`make demo`: what is printed, and when it fails."""
 
+import sys
+
 from demo.draw_samples import SAMPLES
 from demo.scoring import scored
 from demo.show import show, table
@@ -77,3 +79,11 @@ def test_a_missing_score_is_a_dash_with_its_reason(client, judge, fakes, capsys,
     assert "  – ✗" in first
     [reason] = [line for line in printed.splitlines() if line.startswith(f"No DSG for {SAMPLES[0].file}")]
     assert reason.partition('": ')[2] in Reader((tmp_path / "demo.html").read_text()).text
+
+
+def test_the_table_alone_needs_no_client(client, judge, capsys, monkeypatch):
+    """The service's image lacks it, and so does the page there."""
+    monkeypatch.setitem(sys.modules, "demo.page", None)
+
+    assert 0 == show(scored(client), None)
+    assert "Pictures, scores and questions" not in capsys.readouterr().out
