@@ -27,10 +27,10 @@ from scoregate import AsyncClient, Client
 
 SHAPE = Shape(fixed_ms=20, per_call_ms=6, max_items=32)
 BUSY = 'scoregate_batch_duration_seconds_sum{model="vqa"}'
-MOST_MS = 3.0  # for a JPEG's bytes
-LEAST_SHARE = 0.9  # of the loop's
+MAX_JPEG_MS = 3.0  # for a JPEG's bytes
+MIN_LOOP_SHARE = 0.9  # of the loop's
 BURSTS = (512, 1024, 2048)  # calls at once
-MOST_GROWTH = 1.5  # of a call's cost, from the smallest burst to the largest
+MAX_CALL_GROWTH = 1.5  # of a call's cost, from the smallest burst to the largest
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     bytes_ms = cost(options.costed)
     growth = bursts()
     share = busy_share(options.images)
-    return int(bytes_ms > MOST_MS or growth > MOST_GROWTH or share < LEAST_SHARE)
+    return int(bytes_ms > MAX_JPEG_MS or growth > MAX_CALL_GROWTH or share < MIN_LOOP_SHARE)
 
 
 # --- cost ---------------------------------------------------------------------------------------

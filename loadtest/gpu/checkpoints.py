@@ -40,7 +40,7 @@ TOWER = "vision_tower"
 COMPLETE = "complete"  # a file that is written last
 PAD, START, END, IMAGE = "<pad>", "<s>", "</s>", "<image>"
 ANSWERS = ("Yes", "No")
-MOST_PIECES = 1500  # of the tokenizer; the rest of a vocabulary is never written
+MAX_PIECES = 1500  # of the tokenizer; the rest of a vocabulary is never written
 CHAT = """\
 {% for message in messages %}{{ message['role'] | upper }}: {% for part in message['content'] %}\
 {% if part['type'] == 'image' %}<image>
@@ -143,7 +143,7 @@ def pieces() -> PreTrainedTokenizerFast:
     made = Pieces(BPE())
     made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=MOST_PIECES,
+        vocab_size=MAX_PIECES,
         special_tokens=[PAD, START, END, IMAGE],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,

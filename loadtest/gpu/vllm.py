@@ -51,7 +51,7 @@ NAME = "m"  # of the model on its server
 DEADLINE_S = 600.0
 STYLE = replace(DSG, schema={"const": {"questions": corpus.QUESTION_SET}})
 ABSENT = "question LLM and VLM"
-OF_MEMORY = "share of the bandwidth, as each token reads all weights"
+BANDWIDTH_NOTE = "share of the bandwidth, as each token reads all weights"
 EIGHT = corpus.QUESTIONS
 COUNTERS = ("generation_tokens", "prompt_tokens", "prefix_cache_hits")  # of vLLM; all count tokens
 
@@ -237,7 +237,7 @@ async def write_sets(load: Load) -> list[Row]:
         Row(f"{what}, {together} at once", together / many.seconds, "sets/s", note=note),
         Row(f"{what}, {together} at once: tokens", many.written / many.seconds, "tokens/s", load.share(many)),
         Row(f"{what}, one alone", 1000 * seconds, "ms"),
-        Row(f"{what}, one alone: tokens", speed, "tokens/s", copied and read / copied, note=OF_MEMORY),
+        Row(f"{what}, one alone: tokens", speed, "tokens/s", copied and read / copied, note=BANDWIDTH_NOTE),
     ]
 
 

@@ -27,7 +27,7 @@ BULK = 0.25  # of 128 images, every half second: with those above, a tenth more 
 
 WITHIN_MS = 2000  # ten full batches
 LONG_MS = 5000
-LEAST_S = 3.0  # shorter predictions are not checked
+MIN_PREDICTION_S = 3.0  # shorter predictions are not checked
 
 
 def served_over_offline(report: Report, size: Size) -> None:
@@ -140,7 +140,7 @@ def retry_after(report: Report, size: Size) -> None:
     with servers.timed(SHARED) as server:
         spec = Spec("poisson", rate=2 * SHARED.capacity, seconds=12, timeout_ms=LONG_MS)
         outcomes = report.keep("refusals at 2x capacity", "5 s allowed", server.run(spec))
-    ratios = drain_ratios(outcomes, LEAST_S)
+    ratios = drain_ratios(outcomes, MIN_PREDICTION_S)
     off = percentile([abs(ratio - 1) for ratio in ratios], 0.9) if ratios else float("nan")
     typical = f", median ratio {median(ratios):.2f}" if ratios else ""
     report.add("retry_after_off", off, note=f"{len(ratios)} predictions of 3 s or more{typical}")

@@ -114,7 +114,7 @@ def extended(loaded: Any, more: Sequence[str]) -> Tokenizer:
 
 SIDE_FACTOR = 28  # sides are multiples of it, whatever patches the network takes; from the released codes
 IMAGE_PIXELS = 256 * SIDE_FACTOR * SIDE_FACTOR  # pixels of a picture, about 448 x 448
-THINNEST = 200  # one side is at most so many times the other
+MAX_SIDE_RATIO = 200  # one side is at most so many times the other
 
 
 class Patches(NamedTuple):
@@ -176,8 +176,8 @@ class PatchPixels:
 
 def check_shape(size: tuple[int, int]) -> None:
     """Raise `ModelError` for a strip: Qwen's code refuses it, too."""
-    if max(size) > THINNEST * min(size):
-        raise ModelError(f"one side of the picture is more than {THINNEST} times the other")
+    if max(size) > MAX_SIDE_RATIO * min(size):
+        raise ModelError(f"one side of the picture is more than {MAX_SIDE_RATIO} times the other")
 
 
 def sides(size: tuple[int, int], least: int, most: int) -> tuple[int, int]:

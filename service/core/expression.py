@@ -26,7 +26,7 @@ MAX_DIGITS = 32  # characters of a number
 MAX_SHOWN = 40  # characters of a part in an error
 
 # Python's parser gets no strings, brackets or comments, and no number that it warns about, such as `1if`.
-STRANGE = re.compile(r"[^\w.+*/(),<>=!\s-]", re.ASCII)
+FOREIGN_CHARACTER = re.compile(r"[^\w.+*/(),<>=!\s-]", re.ASCII)
 MISWRITTEN = re.compile(
     r"(?<![\w.])(?!(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))[\d.][\w.]{0,40}", re.ASCII
 )
@@ -191,7 +191,7 @@ class Parser:
     def __init__(self, text: str, names: Collection[str] | None) -> None:
         if len(text) > MAX_CHARACTERS:
             raise ValueError(f"an expression has at most {MAX_CHARACTERS} characters")
-        if strange := STRANGE.search(text):
+        if strange := FOREIGN_CHARACTER.search(text):
             raise fault(strange.start() + 1, f"{strange[0]!r} is not of the grammar: {GRAMMAR}")
         if miswritten := MISWRITTEN.search(text):
             raise fault(miswritten.start() + 1, f"{miswritten[0]!r} is not a number")

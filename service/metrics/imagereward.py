@@ -19,7 +19,7 @@ from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
 
 ROLE = "imagereward"
-CUT = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at ImageReward's 35 tokens")
+PROMPT_CUT_NOTE = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at ImageReward's 35 tokens")
 
 
 class ImageRewardOptions(MetricOptions):
@@ -35,7 +35,7 @@ class ImageRewardDetails(TypedDict):
 async def imagereward(item: Item, models: ModelCalls, options: ImageRewardOptions) -> Score:
     """Return (r - 0.1672) / 1.0333 of ImageReward's output r, as the authors' package returns it."""
     [found] = await models.ask(ROLE, [RewardCall(item.image, item.prompt)])
-    warnings = (CUT,) if found.truncated else ()
+    warnings = (PROMPT_CUT_NOTE,) if found.truncated else ()
     details: ImageRewardDetails = {"reward": found.value}
     return Score(found.value, details, warnings=warnings)
 

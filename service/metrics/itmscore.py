@@ -17,7 +17,7 @@ from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
 
 ROLE = "itm"
-CUT = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at 35 tokens of the matching model")
+PROMPT_CUT_NOTE = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at 35 tokens of the matching model")
 
 
 class ItmScoreOptions(MetricOptions):
@@ -73,7 +73,7 @@ async def itmscore(item: Item, models: ModelCalls, options: ItmScoreOptions) -> 
         "match": match,
         "cosine": cosine,
     }
-    return Score(value, details, warnings=(CUT,) if found.truncated else ())
+    return Score(value, details, warnings=(PROMPT_CUT_NOTE,) if found.truncated else ())
 
 
 def probability(logit: float) -> float:

@@ -24,7 +24,7 @@ from models.core.calls import ImageCall, TextCall
 from service.core.errors import Invalid
 from service.core.fields import Prompt
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
-from service.metrics.common.model_calls import CUT, ModelCalls
+from service.metrics.common.model_calls import PROMPT_CUT_NOTE, ModelCalls
 from service.metrics.common.texts import prefixed
 from service.observability.notes import Code, Note
 from service.serving.admission import Demand
@@ -88,7 +88,7 @@ async def refclipscore(item: Item, models: ModelCalls, options: RefClipScoreOpti
     of_image, of_text = FACTOR * max(0.0, float(np.dot(seen, read))), max(0.0, *cosines)
     total = of_image + of_text
     details: RefClipScoreDetails = {"image_score": of_image, "text_score": of_text, "cosines": cosines}
-    cuts = {CUT: prompt.truncated, CUT_TEXT: any(text.truncated for text in texts)}
+    cuts = {PROMPT_CUT_NOTE: prompt.truncated, CUT_TEXT: any(text.truncated for text in texts)}
     warnings = tuple(note for note, cut in cuts.items() if cut)
     return Score(2 * of_image * of_text / total if total else 0.0, details, warnings=warnings)
 

@@ -19,7 +19,7 @@ from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
 from service.serving.admission import Demand
 
-CUT = Note(Code.QUESTION_TRUNCATED, "the question was cut at the model's length")
+QUESTION_CUT_NOTE = Note(Code.QUESTION_TRUNCATED, "the question was cut at the model's length")
 
 
 class VqaScoreOptions(MetricOptions):
@@ -110,7 +110,7 @@ async def vqascore(item: Item, models: ModelCalls, options: VqaScoreOptions) -> 
         "logit": answer.logit,
         "negative_no": -details["p_no"],
     }
-    cut = (CUT,) if answer.truncated else ()
+    cut = (QUESTION_CUT_NOTE,) if answer.truncated else ()
     return Score(outputs[options.output], details, warnings=cut)
 
 

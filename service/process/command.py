@@ -40,7 +40,7 @@ COMMANDS = {
     "deploy": ("start or update the models on a Ray cluster", "--config profile.toml"),
     "questions": ("question sets as files", "export sets.jsonl.gz"),
 }
-OF_NAMED = ("devices", "dtype", "write_profile")  # arguments that only --model takes
+MODEL_ARGUMENTS = ("devices", "dtype", "write_profile")  # arguments that only --model takes
 
 Load = Callable[[Settings], Mapping[str, Loaded]]
 
@@ -208,7 +208,7 @@ def check_arguments(arguments: argparse.Namespace) -> None:
     if getattr(arguments, "model", None):
         if arguments.config:
             raise SettingsError("--config and --model: a profile has its own models; give one of them")
-    elif alone := [name for name in OF_NAMED if getattr(arguments, name, None)]:
+    elif alone := [name for name in MODEL_ARGUMENTS if getattr(arguments, name, None)]:
         raise SettingsError(f"--{alone[0]}: needs --model NAME".replace("_", "-"))
 
 

@@ -49,7 +49,7 @@ OWNER = {  # defaults where every caller is the operator
     "SCOREGATE_JUDGE__ALLOW_INLINE": "true",
     "SCOREGATE_CHECKLISTS__ALLOW_INLINE": "true",
 }
-LATER = (Temporary, NotReady)
+TEMPORARY_ERRORS = (Temporary, NotReady)
 FAULTS = (SettingsError, PluginError, CheckpointError, ScoregateError)
 """
 What opening raises if the models cannot be served: for now, and until a person changes something.  Each has
@@ -185,7 +185,7 @@ class Gate:
         Args:
             metrics: of the request, if the caller has them; its JSON is not read if their models are loaded.
 
-        Raises `LATER` or one of `FAULTS`.
+        Raises `TEMPORARY_ERRORS` or one of `FAULTS`.
         """
         service, used = self._service, self._service.engine.catalog.used
         handles = [handle for name in metrics for handle in used.get(name, ())]
@@ -267,7 +267,7 @@ async def open_gate(
         say: called with one line about what is loaded.
         others: see `settings_for`.
 
-    Raises `LATER` or one of `FAULTS`.
+    Raises `TEMPORARY_ERRORS` or one of `FAULTS`.
     """
 
     def loaded() -> tuple[Settings, Mapping[str, Any]]:

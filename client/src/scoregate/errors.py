@@ -347,16 +347,16 @@ def tree(root: type[ScoregateError] = ScoregateError) -> list[type[ScoregateErro
     return [root, *(kind for child in root.__subclasses__() for kind in tree(child))]
 
 
-OF_INPUT = (*tree(InputError), NoResultError)  # neither a response nor a line of results has one of these
-OWN = (
+INPUT_ERRORS = (*tree(InputError), NoResultError)  # neither a response nor a line of results has one of these
+CLIENT_ERRORS = (
     ServiceConnectionError,
     ServiceTimeoutError,
     WarnedError,
     BadResultsError,
     NoScoreError,
-    *OF_INPUT,
+    *INPUT_ERRORS,
 )
-KINDS = {kind.code: kind for kind in tree() if kind not in OF_INPUT}
+KINDS = {kind.code: kind for kind in tree() if kind not in INPUT_ERRORS}
 
 
 def restored(kind: type[ScoregateError], args: tuple[Any, ...], state: Mapping[str, Any]) -> ScoregateError:

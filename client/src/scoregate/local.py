@@ -128,7 +128,7 @@ class LocalService:
         """Raise what the server raises for models that it cannot load as errors of the client."""
         try:
             yield
-        except self._server.LATER as exc:
+        except self._server.TEMPORARY_ERRORS as exc:
             raise NotReadyError(str(exc), status=503) from exc
         except self._server.FAULTS as exc:
             raise ScoregateError(str(exc), code=NOT_LOADED) from exc

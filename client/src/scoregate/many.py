@@ -32,7 +32,7 @@ from scoregate.text import Progress
 MAX_ITEMS = 128  # items of a request by the service's default
 MATRIX_PAIRS = 32  # pairs of a request, if a picture has no more
 MAX_BYTES = 32 * 2**20  # bytes of pictures in a request; one more still fits the service's 64 MB
-OF_AN_ITEM = re.compile(r"/items/([0-9]{1,9})(?:/(.*))?")
+ITEM_POINTER = re.compile(r"/items/([0-9]{1,9})(?:/(.*))?")
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class Many:
     def _failed(self, entry: IndexedItem, fault: Mapping[str, Any], exc: ScoregateError) -> Result:
         """Return the result of an item with a fault of its request."""
         kind = KINDS.get(str(fault.get("code")), type(exc))
-        at = OF_AN_ITEM.fullmatch(str(fault.get("pointer")))
+        at = ITEM_POINTER.fullmatch(str(fault.get("pointer")))
         detail = ": ".join(filter(None, [at and at[2], str(fault.get("detail"))]))
         error = kind(detail, status=exc.status, request_id=exc.request_id)
         return Result.failed(entry.index, entry.item.id, self._params.metrics_of(entry.item), error)
@@ -239,7 +239,7 @@ def change_of(before: Mapping[str, str], after: Mapping[str, str]) -> str:
 
 def place_of(fault: Mapping[str, Any], count: int) -> int | None:
     """Return the index of the item that a fault of a request points to, if any."""
-    found = OF_AN_ITEM.match(str(fault.get("pointer")))
+    found = ITEM_POINTER.match(str(fault.get("pointer")))
     return int(found[1]) if found and int(found[1]) < count else None
 
 

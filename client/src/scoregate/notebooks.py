@@ -10,14 +10,14 @@ from typing import Any
 from scoregate.images import smaller
 from scoregate.text import fixed
 
-MOST_WARNINGS = 10
+MAX_WARNINGS = 10
 MAX_BYTES = 2 * 2**20  # bytes of a picture; larger ones would make the notebook's file too large
 KINDS = {b"\xff\xd8\xff": "jpeg", b"\x89PNG": "png", b"GIF8": "gif", b"BM": "bmp", b"RIFF": "webp"}
 
 
 def warning_lines(texts: Sequence[str]) -> str:
-    """Return a line for each warning of the service, `MOST_WARNINGS` at most."""
-    lines = [f"<br><small>warning: {escape(text)}</small>" for text in texts[:MOST_WARNINGS]]
+    """Return a line for each warning of the service, `MAX_WARNINGS` at most."""
+    lines = [f"<br><small>warning: {escape(text)}</small>" for text in texts[:MAX_WARNINGS]]
     more = len(texts) - len(lines)
     return "".join(lines) + (f"<br><small>and {more} more warnings</small>" if more else "")
 

@@ -22,7 +22,7 @@ from scoregate.runs.pool import own_store
 from scoregate.runs.results import Results, fields, flat
 from scoregate.settings import metric_names
 
-ITS_OWN = ("row", "image", "prompt")  # fields of a line that the batch has itself
+BATCH_FIELDS = ("row", "image", "prompt")  # fields of a line that the batch has itself
 
 
 class Scorer:
@@ -101,7 +101,7 @@ class Scorer:
         pyarrow, _ = arrow()
         table = BlockAccessor.batch_to_block(batch, BlockType.ARROW)
         schema = pyarrow.schema(
-            [field for field in fields(pyarrow, self._plan.metrics, {}) if field[0] not in ITS_OWN]
+            [field for field in fields(pyarrow, self._plan.metrics, {}) if field[0] not in BATCH_FIELDS]
         )
         if taken := set(schema.names) & set(table.column_names):
             raise ValueError(f"the data set has a column {min(taken)!r}, which Scorer adds: rename it")

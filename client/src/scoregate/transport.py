@@ -26,7 +26,7 @@ IDLE_S = 30.0  # less than the service's 75 s, so that the client closes an idle
 MAX_BYTES = 32 * 2**20  # bytes of an answer, decompressed; one about 128 items with all details has a few MB
 ENCODING = "gzip"  # the only one accepted, since it can be decompressed incrementally
 GZIP = 16 + zlib.MAX_WBITS
-OF_A_PROXY = (429, 502, 503, 504)  # a response without a code of the service did not reach it
+PROXY_STATUSES = (429, 502, 503, 504)  # a response without a code of the service did not reach it
 IN_PROCESS = "http://in-process"  # the address of a service of this process
 
 Prepare = Callable[[str, str, bytes, Sequence[str]], Awaitable[None]]
@@ -125,7 +125,7 @@ def failure(reply: Reply) -> ScoregateError:
 
 def foreign_problem(reply: Reply) -> Mapping[str, Any]:
     """Return a problem for the response of another program, such as a proxy."""
-    if reply.status in OF_A_PROXY:
+    if reply.status in PROXY_STATUSES:
         code, detail = ServiceConnectionError.code, f"a proxy answered {reply.status} in place of {reply.url}"
     else:
         code, detail = ScoregateError.code, f"HTTP {reply.status} from {reply.url}, not in the service's form"

@@ -18,9 +18,9 @@ from models.families.openai.embedding import embeddings_of
 from models.families.openai.vlm import IMAGE_COST_TOKENS, data_uri, part
 from models.images.image import Image
 
-MOST_TEXTS = 64
+MAX_REQUEST_TEXTS = 64
 # Numbers of two embeddings of length 1 that differ by no more are equal.
-LEAST_DIFFERENCE = MOST_DRIFT = 1e-3
+MIN_NUMBER_DIFFERENCE = MAX_NUMBER_DRIFT = 1e-3
 SAME_IMAGES = (
     "gives a red and a blue picture the same embedding; a vLLM does that where it drops pictures, "
     "or with a chat template without a place for them"
@@ -76,7 +76,7 @@ class OpenAiClip(ServedModel):
     """
 
     family = CLIP
-    most_together = MOST_TEXTS
+    most_together = MAX_REQUEST_TEXTS
 
     def __init__(
         self,
@@ -103,9 +103,9 @@ class OpenAiClip(ServedModel):
 
     def known_calls(self) -> KnownCalls:
         """Return two pictures, one red and one blue."""
-        other = Opposite(ImageCall(OTHER_IMAGE), SAME_IMAGES, LEAST_DIFFERENCE)
+        other = Opposite(ImageCall(OTHER_IMAGE), SAME_IMAGES, MIN_NUMBER_DIFFERENCE)
         return KnownCalls(
-            ImageCall(IMAGE), (other,), "embeddings of a red and a blue picture", drift=MOST_DRIFT
+            ImageCall(IMAGE), (other,), "embeddings of a red and a blue picture", drift=MAX_NUMBER_DRIFT
         )
 
     def together(self, prepared: Prepared) -> str:

@@ -16,8 +16,8 @@ from models.core.outcomes import Reward
 from models.families.openai import RERANKER, RerankerSettings, ServedModel, served_arguments
 from models.families.openai.vlm import IMAGE_COST_TOKENS, part
 
-LEAST_DIFFERENCE = 0.01  # a wrong template scores every pair about 0.5
-MOST_DRIFT = 1e-3
+MIN_SCORE_DIFFERENCE = 0.01  # a wrong template scores every pair about 0.5
+MAX_SCORE_DRIFT = 1e-3
 SAME_IMAGES = (
     "gives a red and a blue picture the same score for one text; a vLLM does that with a wrong chat "
     "template, without the hf_overrides of the model, or where it drops pictures"
@@ -57,15 +57,15 @@ class OpenAiReranker(ServedModel):
 
     def known_calls(self) -> KnownCalls:
         """Return a text with a right and a wrong picture, and the right one without instruction."""
-        opposites = [Opposite(RerankCall(OTHER_IMAGE, TEXTS[0]), SAME_IMAGES, LEAST_DIFFERENCE)]
+        opposites = [Opposite(RerankCall(OTHER_IMAGE, TEXTS[0]), SAME_IMAGES, MIN_SCORE_DIFFERENCE)]
         compared = "scores of a red and a blue picture"
         if self._instruction:
             compared += ", and with and without the instruction,"
             # A sure model's score may change little with its instruction.
             plain = RerankCall(IMAGE, TEXTS[0], instructed=False)
-            opposites.append(Opposite(plain, NO_INSTRUCTION, MOST_DRIFT))
+            opposites.append(Opposite(plain, NO_INSTRUCTION, MAX_SCORE_DRIFT))
         first = RerankCall(IMAGE, TEXTS[0])
-        return KnownCalls(first, tuple(opposites), compared, drift=MOST_DRIFT)
+        return KnownCalls(first, tuple(opposites), compared, drift=MAX_SCORE_DRIFT)
 
     async def answer(self, prepared: Prepared, post: Post) -> Reward:
         """

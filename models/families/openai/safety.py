@@ -14,7 +14,9 @@ from models.core.outcomes import Reward
 from models.families.openai import SAFETY, SafetySettings, served_arguments
 from models.families.openai.vlm import OpenAiVlm
 
-LEAST_MASS = 0.5  # the probability of "Yes" and "No" together; with less, the model answers something else
+MIN_ANSWER_MASS = (
+    0.5  # the probability of "Yes" and "No" together; with less, the model answers something else
+)
 NO_ANSWER = 'answers neither "Yes" nor "No" to the policy: both together have the probability'
 
 
@@ -48,7 +50,7 @@ class OpenAiSafety(OpenAiVlm):
         """
         found: Any = await super().answer(prepared, post)
         of_a_policy = prepared.data.parts[-1]["text"] == self._policy  # a known call is only compared
-        if of_a_policy and found.label_mass < LEAST_MASS:
+        if of_a_policy and found.label_mass < MIN_ANSWER_MASS:
             raise ModelError(f"{NO_ANSWER} {found.label_mass:.2g}")
         return Reward((1 - found.probability, found.probability))
 

@@ -18,7 +18,9 @@ from service.serving.admission import Demand
 from service.serving.context import CacheStatus, Context
 from service.serving.handle import Handle
 
-CUT = Note(Code.PROMPT_TRUNCATED, "the prompt was cut at CLIP's context length, or at <|endoftext|> in it")
+PROMPT_CUT_NOTE = Note(
+    Code.PROMPT_TRUNCATED, "the prompt was cut at CLIP's context length, or at <|endoftext|> in it"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,7 @@ class Clip(ModelClient):
         """Return the cosine of the embeddings of an image and a text, and warnings."""
         calls = [ImageCall(image), TextCall(text)]
         seen, read = results(await self._handle.call(calls, self._context))
-        cut = (CUT,) if read.truncated else ()
+        cut = (PROMPT_CUT_NOTE,) if read.truncated else ()
         return float(np.dot(seen.vector.astype(float), read.vector.astype(float))), cut
 
     @property

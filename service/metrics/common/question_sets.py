@@ -17,7 +17,7 @@ from service.serving.admission import Demand
 from service.serving.context import CacheStatus
 
 USUAL_QUESTIONS = 8  # usual number of questions of a set
-CUT = Note(Code.QUESTION_TRUNCATED, "a question was cut at the model's length")
+QUESTION_CUT_NOTE = Note(Code.QUESTION_TRUNCATED, "a question was cut at the model's length")
 GIVEN_SETS = "question sets imported, pinned or sent along"  # these need no question LLM
 
 PromptOrQuestions = str | Sequence[GivenQuestion] | None
@@ -140,4 +140,4 @@ def all_details(
 
 def cut(answers: Iterable[Any]) -> tuple[Note, ...]:
     """Return the warning that a question was cut, if one of *answers* is truncated."""
-    return (CUT,) if any(answer.truncated for answer in answers) else ()
+    return (QUESTION_CUT_NOTE,) if any(answer.truncated for answer in answers) else ()

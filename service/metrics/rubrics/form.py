@@ -17,7 +17,7 @@ FormText = Annotated[
     str, StringConstraints(max_length=64), AfterValidator(filled), AfterValidator(of_one_line)
 ]
 OutputNames = Annotated[list[str], Field(min_length=1, max_length=MAX_OUTPUTS)]
-OF_LINES = ("lines", "value")  # forms that can be the end of a longer text
+LINE_FORMS = ("lines", "value")  # forms that can be the end of a longer text
 TITLES_OF_LINES = ("numbered", "line_ends")  # fields that only lines have
 
 
@@ -48,8 +48,8 @@ class AnswerForm(Strict):
     def _fits_together(self) -> Self:
         if self.form == "token" and len(self.model_fields_set) > 1:
             raise ValueError("one token is the whole answer")
-        if self.final_lines and self.form not in OF_LINES:
-            raise ValueError(f"final_lines: is for the forms {' and '.join(OF_LINES)}")
+        if self.final_lines and self.form not in LINE_FORMS:
+            raise ValueError(f"final_lines: is for the forms {' and '.join(LINE_FORMS)}")
         for name in TITLES_OF_LINES:
             if getattr(self, name) and self.form != "lines":
                 raise ValueError(f"{name}: is for the form lines")

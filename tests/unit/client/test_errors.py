@@ -6,8 +6,8 @@ import pytest
 
 import scoregate
 from scoregate.errors import (
+    CLIENT_ERRORS,
     KINDS,
-    OWN,
     ColumnError,
     InputError,
     NoColumnError,
@@ -21,7 +21,7 @@ from service.core import errors
 def test_every_code_of_the_service_is_a_class_of_the_same_name():
     """And below the same class, so that who catches `BadImageError` catches every bad image."""
     theirs = {kind.code: kind for kind in tree(errors.ScoregateError)}
-    ours = {code: kind for code, kind in KINDS.items() if kind not in OWN}
+    ours = {code: kind for code, kind in KINDS.items() if kind not in CLIENT_ERRORS}
 
     assert theirs.keys() == ours.keys()
     for code, kind in theirs.items():

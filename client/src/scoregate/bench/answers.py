@@ -32,7 +32,7 @@ WRITER = "questions"  # the name of the model that writes sets, and wrote none o
 TRUTHS = {"true": True, "false": False}
 SUM_ROUNDING = 1e-6  # float32 rounds a sum of probabilities by less
 FOLDER_KIND = ""  # the kind of a folder, as `kind` is that of a file
-WHOLE = re.compile(
+WHOLE_NUMBER = re.compile(
     r"0*(\d+)(?:\.0+)?", re.ASCII
 )  # a number of a picture or question, in a table also as a float
 
@@ -339,7 +339,7 @@ def in_rows(rows: Iterable[QuestionEntry], table: Path | None = None) -> Found:
 
 def plain_number(name: str) -> str:
     """Return a whole number without leading zeros and decimals; another name unchanged."""
-    return number[1] if (number := WHOLE.fullmatch(name)) else name
+    return number[1] if (number := WHOLE_NUMBER.fullmatch(name)) else name
 
 
 def numbers_of(row: QuestionEntry) -> list[int]:

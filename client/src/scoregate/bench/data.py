@@ -27,7 +27,7 @@ from scoregate.settings import MetricNames, Setting
 JoinColumns = Mapping[str, str]  # columns of the data, each with that of the scores that has the same values
 Tags = Mapping[str, Sequence[str]]  # tags of an item; none if it is left out
 
-OF_LINES = {*FIELDS, *OBJECTS, *LISTS}  # fields of a line of `scoregate batch` that are no metric
+LINE_FIELDS = {*FIELDS, *OBJECTS, *LISTS}  # fields of a line of `scoregate batch` that are no metric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +146,7 @@ def joined(data: Table, scores: Table, keys: Sequence[JoinColumns], *, by_order:
 def merged(data: Record, scores: Record, key: Collection[str] = ()) -> Record:
     """Return a row with the cells of both.  Raises `InputError` if they differ in a column that both have."""
     a, b = data.values, scores.values
-    for name in (a.keys() & b.keys()) - {*key} - OF_LINES:
+    for name in (a.keys() & b.keys()) - {*key} - LINE_FIELDS:
         if text(a[name]) != text(b[name]):
             raise InputError(
                 f"row {data.number}, column {name}: {a[name]!r} in the data, {b[name]!r} in the scores"
@@ -183,7 +183,7 @@ def metrics_of(
             found += [(table, name) for name in dict.fromkeys(settings.metric) if table.has(name)]
             continue
         probe, before = replace(table), len(found)
-        for name in [each for each in columns if each not in own | OF_LINES]:
+        for name in [each for each in columns if each not in own | LINE_FIELDS]:
             with suppress(InputError):  # a column of texts
                 cells = probe.numbers(name)
                 found += [(table, name)] if (cells == cells).any() else []

@@ -21,7 +21,7 @@ Right = Mapping[str, tuple[bool, bool]]  # are the captions, and the pictures, o
 Contents = Mapping[str, Mapping[str, str]]  # captions and pictures of an item, such as `caption 0`
 
 LABEL = re.compile(r"(.+)_c([01])_i([01])")  # Winoground's released scores have it
-OWN = {"item", "id", "caption", "picture", "label"}
+DATA_COLUMNS = {"item", "id", "caption", "picture", "label"}
 UNNAMED_COLUMN = "score"  # a column that is named as its file
 
 
@@ -62,7 +62,7 @@ def pair_tables(
     """
     found: dict[str, Right] = {}
     turned: dict[str, dict[str, bool]] = {}
-    for table, metric in metrics_of(settings, map(rows_of, settings.scores), OWN):
+    for table, metric in metrics_of(settings, map(rows_of, settings.scores), DATA_COLUMNS):
         name = table.path.name.partition(".")[0] if metric == UNNAMED_COLUMN else metric
         if name in found:
             raise InputError(f"{table.path}: another file has a metric {name}, too")

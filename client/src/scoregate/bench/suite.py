@@ -173,7 +173,7 @@ def source_of(folder: Path, name: str) -> Path | None:
 
 FORM = 1
 RESULTS, TABLES, MANIFEST = "results", "tables.json", "manifest.json"  # names of the report's parts
-OF_FIGURES = ("bootstrap", "seed", "strict")  # settings on which the figures of all benchmarks depend
+FIGURE_SETTINGS = ("bootstrap", "seed", "strict")  # settings on which the figures of all benchmarks depend
 WORST_IMAGES = 6
 
 
@@ -286,7 +286,7 @@ def run_suite(settings: SuiteSettings, connect: Connect) -> SuiteReport:
     settings, content, base = again(settings, then) if then else chosen(settings)
     if not settings.generators:
         raise InputError("name a generator: [NAME=]FOLDER")
-    common = {name: getattr(settings, name) for name in (*OF_FIGURES, "concurrency")}
+    common = {name: getattr(settings, name) for name in (*FIGURE_SETTINGS, "concurrency")}
     entries = entries_of(content, settings.suite or "", base, common)
     with ExitStack() as stack:
         out = (settings.out or Path(stack.enter_context(TemporaryDirectory()))).resolve()
@@ -320,7 +320,7 @@ def again(settings: SuiteSettings, then: Mapping[str, Any]) -> tuple[SuiteSettin
     folder = settings.again.parent
     generators = {name: folder / path for name, path in then["generators"].items()}
     own = vars(settings_in(SuiteSettings, then["settings"]))
-    own = {name: own[name] for name in OF_FIGURES}
+    own = {name: own[name] for name in FIGURE_SETTINGS}
     own |= {"suite": then["suite"], "generators": settings.generators or generators}
     return (
         replace(settings, **own),
@@ -419,7 +419,7 @@ def manifest_of(
         "generators": {
             name: os.path.relpath(path.resolve(), out) for name, path in settings.generators.items()
         },
-        "settings": {name: getattr(settings, name) for name in OF_FIGURES},
+        "settings": {name: getattr(settings, name) for name in FIGURE_SETTINGS},
         "facts": facts,
     }
 
@@ -432,7 +432,7 @@ def manifest_in(path: Path) -> dict[str, Any]:
     try:
         checked(content["benchmarks"], str(path))
         given = [content["suite"], content["data"], *content["generators"].values()]
-        whole = content["settings"].keys() == {*OF_FIGURES} and isinstance(content["facts"], dict)
+        whole = content["settings"].keys() == {*FIGURE_SETTINGS} and isinstance(content["facts"], dict)
     except (KeyError, TypeError, AttributeError):
         whole, given = False, []
     if not (whole and all(map(is_text, given))):

@@ -35,7 +35,7 @@ USAGE = 2  # the call or its input is wrong, and stays wrong
 UNREACHABLE = 3  # the service does not answer, or cannot now; later it may
 INTERRUPTED_STATUS = 130
 
-LATER = frozenset({408, 429, 502, 503})  # statuses of a service that may answer a moment later
+TEMPORARY_STATUSES = frozenset({408, 429, 502, 503})  # statuses of a service that may answer a moment later
 
 MAX_PLACES = 3  # faults of a request that are printed
 COLUMN_OPTIONS = "column_options"  # the name of the arguments' field with the options that name columns
@@ -53,7 +53,7 @@ def exit_code(error: scoregate.ScoregateError) -> int:
     """Return the code that *error* of a whole call ends the command with."""
     if (
         isinstance(error, scoregate.errors.ServiceConnectionError | scoregate.errors.ServiceTimeoutError)
-        or error.status in LATER
+        or error.status in TEMPORARY_STATUSES
     ):
         return UNREACHABLE
     if error.code == NOT_LOADED:

@@ -12,7 +12,7 @@ from scoregate.cli.arguments import (
 )
 from scoregate.formats import FORMATS
 from scoregate.report.pairs import missing_lines
-from scoregate.report.versus import OF_JSON, VersusSettings, compare_generators
+from scoregate.report.versus import JSON_FORMAT, VersusSettings, compare_generators
 from scoregate.runs.batch import TIMEOUT_S
 from scoregate.text import say
 
@@ -22,8 +22,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_settings(parser, VersusSettings)
     add_values(parser)
     forms = parser.add_mutually_exclusive_group()
-    forms.add_argument("--format", choices=(*FORMATS, OF_JSON), default="text", help="print a table, or JSON")
-    forms.add_argument("--json", action="store_const", const=OF_JSON, dest="format", help="print JSON")
+    forms.add_argument(
+        "--format", choices=(*FORMATS, JSON_FORMAT), default="text", help="print a table, or JSON"
+    )
+    forms.add_argument("--json", action="store_const", const=JSON_FORMAT, dest="format", help="print JSON")
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from scoregate.errors import ColumnError
 from scoregate.evaluation.arrays import Floats, Names, floats
 
-MOST_WALKS = 100_000  # walks of one graph
+MAX_WALKS = 100_000  # walks of one graph
 PARTITIONS = (("synth", 0, 110), ("nat", 111, 135), ("real", 136, 10**9))  # ids of the data set's graphs
 
 Version = Literal["released", "printed", "current"]
@@ -74,7 +74,7 @@ def ts2(metric: Any, graph: Names, node: Names, version: Version, skip: Collecti
     graphs = graphs_of(scores, graph, node)
     if unknown := [name for name in skip if name not in graphs]:
         raise ColumnError("graph", f"there is no graph {unknown[0]} to skip")
-    of_graph = OF_GRAPH[version]
+    of_graph = GRAPH_FIGURES[version]
     values = {name: of_graph(name, nodes) for name, nodes in graphs.items() if name not in skip}
     defined = {name: each for name, each in values.items() if not np.isnan(each).any()}
     if not defined:
@@ -178,7 +178,7 @@ def of_current(name: str, nodes: Nodes) -> SemanticValues:
     )
 
 
-OF_GRAPH = {"released": of_released, "printed": of_printed, "current": of_current}
+GRAPH_FIGURES = {"released": of_released, "printed": of_printed, "current": of_current}
 
 
 def gaps(pairs: Sequence[tuple[Floats, Floats]]) -> tuple[float, float]:
@@ -199,8 +199,8 @@ def by_level(nodes: Nodes) -> dict[int, list[str]]:
 def walked(name: str, steps: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     """Return every choice of one node from each step."""
     count = prod(map(len, steps))
-    if count > MOST_WALKS:
-        raise ColumnError("graph", f"graph {name} has {count} walks, and {MOST_WALKS} are the most")
+    if count > MAX_WALKS:
+        raise ColumnError("graph", f"graph {name} has {count} walks, and {MAX_WALKS} are the most")
     return list(product(*steps))
 
 

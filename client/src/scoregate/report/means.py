@@ -18,7 +18,7 @@ SEED = 0
 
 MAX_BARS = 60  # bars of a table
 Domain = tuple[float, float]
-OF_ITS_OWN = {"skills": "skill", "geneval": "task"}
+PART_COLUMNS = {"skills": "skill", "geneval": "task"}
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,7 @@ def of_parts(scored: ScoredRow, metric: str) -> str:
     """Return a metric's mean of each of its parts, over the pictures that have it; empty without parts."""
     names = sorted({name for row in scored.rows for name in row.parts.get(metric, ())})
     found = [of_part(scored, metric, name) for name in names]
-    head = OF_ITS_OWN.get(metric, "part")
+    head = PART_COLUMNS.get(metric, "part")
     return bars(f"{safe(metric)} by its own {head}s", head, found) if found else ""
 
 

@@ -22,8 +22,14 @@ from scoregate.text import meant_file
 
 SQLITE = b"SQLite format 3\0"
 SHEET_IMAGES = 500  # pictures on the page of shards
-OF_DECISIONS = {"rows", "policies", "days", "rates", "drift"}  # fields of what `decisions report -o` writes
-OF_VERSUS = {"prompts", "pairs", "generators"}
+DECISION_FIELDS = {
+    "rows",
+    "policies",
+    "days",
+    "rates",
+    "drift",
+}  # fields of what `decisions report -o` writes
+VERSUS_FIELDS = {"prompts", "pairs", "generators"}
 RESULT_KINDS = (
     "results of batch, the folder of versus, a report of bench run, tables of bench, or logs of decisions"
 )
@@ -91,11 +97,11 @@ def of_object(file: Path, content: Mapping[str, Any]) -> Write:
     """Return what writes the page of a JSON object.  Raises `InputError`."""
     if "manifest" in content:
         return writer_of(file.parent / read_manifest(file)["results"])
-    if content.keys() >= OF_DECISIONS:
+    if content.keys() >= DECISION_FIELDS:
         return lambda page: write_figures(content, page)
     if isinstance(content.get("benchmark"), str):
         return lambda page: write_benchmark(content, page)
-    if content.keys() >= OF_VERSUS:
+    if content.keys() >= VERSUS_FIELDS:
         raise InputError(f"{file}: has the figures of `versus` without pictures: name the folder of its -o")
     raise InputError(f"{file}: is no result, which is one of: {RESULT_KINDS}")
 

@@ -57,7 +57,7 @@ KEPT_SETTINGS = (
     "seed",
     "any_models",
 )  # settings in `COMPARISON`
-OF_JSON = "json"
+JSON_FORMAT = "json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +137,7 @@ class VersusOutcome:
 
     def text(self, form: str = "text") -> str:
         """Return the tables as text, or in a form of `FORMATS`, or JSON."""
-        if form == OF_JSON:
+        if form == JSON_FORMAT:
             return json.dumps(self.content, allow_nan=False)
         tables = {"pairs": pair_rows(self.content, all_columns=form == "csv")}
         tables |= {} if form == "csv" else {"generators": by_rows(self.content, "generators")}

@@ -37,7 +37,7 @@ KINDS = (".jsonl", ".parquet", ".csv")  # kinds of files for results
 KEPT_FILE = "kept.txt"
 GROUP = "a cluster"
 PROMPT_COLUMN = Dataset.prompt_column
-OF_A_FOLDER = ("prompt", "prompts", "prompt_from_name")  # where the prompts of a folder come from
+FOLDER_PROMPTS = ("prompt", "prompts", "prompt_from_name")  # where the prompts of a folder come from
 ABOUT_PROMPTS = (
     "--prompt",
     "--prompts",
@@ -283,7 +283,7 @@ def dataset_of(source: DataSource, metrics: Sequence[str]) -> Dataset:
     if source.frames_column and (source.matrix or source.grid):
         raise InputError(f"--{'matrix' if source.matrix else 'grid'} and --frames-column: give one of them")
     others = source.matrix or source.prompt_column != PROMPT_COLUMN
-    prompts = {f"--{name.replace('_', '-')}": getattr(source, name) for name in OF_A_FOLDER}
+    prompts = {f"--{name.replace('_', '-')}": getattr(source, name) for name in FOLDER_PROMPTS}
     if source.no_prompt and (others or any(value is not None for value in prompts.values())):
         raise InputError(f"--no-prompt reads no prompts: leave out {', '.join(ABOUT_PROMPTS)}")
     check_prompts(source.dataset, prompts)

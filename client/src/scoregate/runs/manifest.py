@@ -54,7 +54,7 @@ OPTIONAL = (
 LISTS = ("option_column", "sweep", "more")  # lists of texts of a data set
 BLOCK_BYTES = 2**20
 FACTS = ("service", "preprocessing", "libraries")  # `GET /models` returns them
-OF_A_MODEL = ("recipe", "dtype", "device", "hardware")
+MODEL_FACTS = ("recipe", "dtype", "device", "hardware")
 
 Sets = Mapping[str, Mapping[str, Any]]  # `GET /questions/{id}` returns them
 
@@ -176,7 +176,7 @@ def used(served: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     facts = {name: served[name] for name in FACTS if name in served}
     known = {model["name"]: model for model in served["models"]}
     described = {
-        name: {"model": label, **{fact: known[name][fact] for fact in OF_A_MODEL if known[name].get(fact)}}
+        name: {"model": label, **{fact: known[name][fact] for fact in MODEL_FACTS if known[name].get(fact)}}
         for name, label in plan.models.items()
     }
     entries = {name: served["metrics"][name] for name in plan.metrics}

@@ -17,11 +17,11 @@ import scoregate
 from scoregate.errors import InputError, NoResultError
 from scoregate.local import Service, server
 from scoregate.runs.batch_settings import Batch
-from scoregate.runs.results import GOES_ON
+from scoregate.runs.results import RESUME_NOTE
 from scoregate.text import complain
 
 SHARD_ATTEMPTS = 4  # attempts for a shard in a run
-KEPT_NOTE = f"what is finished is kept, and {GOES_ON}"
+KEPT_NOTE = f"what is finished is kept, and {RESUME_NOTE}"
 STORE = "SCOREGATE_CACHE__QUESTIONS"
 MISSING_EXTRA = "--ray needs {}: pip install './client[ray-data]' in a checkout of Scoregate"
 
@@ -217,7 +217,7 @@ def joined(batch: Batch) -> Iterator[Pool]:
             data = import_module("ray.data")  # the environment of Ray is set by now
         except gate.FAULTS as exc:
             text = str(exc).replace("runtime.address", "--ray")
-            if isinstance(exc, gate.LATER):
+            if isinstance(exc, gate.TEMPORARY_ERRORS):
                 raise scoregate.errors.ServiceConnectionError(text) from exc
             raise InputError(MISSING_EXTRA.format("Ray") if "needs Ray" in text else text) from exc
         except ImportError as exc:

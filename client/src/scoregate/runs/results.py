@@ -212,13 +212,13 @@ class ResultsFile(Results, AbstractContextManager["ResultsFile"]):
 def say_kept(error: BaseException, kept: int, place: Path) -> None:
     """Print how many rows are kept in *place*, when *error* ends a run."""
     interrupted = isinstance(error, KeyboardInterrupt)
-    more = "" if isinstance(error, InputError) else f", and {GOES_ON}"  # it would fail again otherwise
+    more = "" if isinstance(error, InputError) else f", and {RESUME_NOTE}"  # it would fail again otherwise
     what = f"{kept} rows are kept in {place}{more}" if kept else "no row was scored yet"
     if kept or interrupted:
         complain(f"scoregate: {'interrupted' if interrupted else 'stopped'}: {what}")
 
 
-GOES_ON = "the same command goes on from there"
+RESUME_NOTE = "the same command goes on from there"
 NOT_SCORED, CHANGED = "not_scored", "picture_changed"
 
 

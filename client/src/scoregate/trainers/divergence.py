@@ -46,7 +46,7 @@ OVERLAP = RECENT + GAP  # the newest changes; they share values with the last on
 COMMON_VALUES = (
     8  # values of each mean that are on its side of the other one, so that rare values are no change
 )
-PAST_CHANGES = 200  # earlier changes, whose deviation is the unit
+EARLIER_CHANGES = 200  # earlier changes, whose deviation is the unit
 MIN_VALUES = 80  # values before the first size
 STEP_SCALES = (1, 3, 9)  # steps that are one value
 STEPS_OF_A_RUN = 1000  # the rates refer to a run of so many steps
@@ -102,7 +102,7 @@ class Change:
         if len(self._newest) > OVERLAP:
             self._earlier.append(self._newest.popleft())
             self._account(self._earlier[-1], 1)
-        if len(self._earlier) > PAST_CHANGES:
+        if len(self._earlier) > EARLIER_CHANGES:
             self._account(self._earlier.popleft(), -1)
 
     def _account(self, change: float, sign: int) -> None:

@@ -20,7 +20,7 @@ from scoregate.items import names_of
 from scoregate.results import Result
 
 T = TypeVar("T")
-WHOLE = (
+REQUEST_ERRORS = (
     ServiceConnectionError,
     ServiceTimeoutError,
     ScoregateError,
@@ -194,7 +194,7 @@ def of_one(error: ScoregateError) -> bool:
     """
     if error.status:
         return names(error, "/items/")
-    return type(error) not in WHOLE
+    return type(error) not in REQUEST_ERRORS
 
 
 def concerns_some(error: ScoregateError) -> bool:

@@ -70,7 +70,7 @@ GROUPS = {
     **{f"Advanced {name}": of for name, of in ADVANCED.items()},
     "Real World": ("real_world",),
 }
-WHOLE = {  # further rows, of all attributes of some groups
+GROUP_ATTRIBUTES = {  # further rows, of all attributes of some groups
     "Basic": tuple(name for of in BASIC.values() for name in of),
     "Advanced": tuple(name for of in ADVANCED.values() for name in of),
 }
@@ -143,7 +143,7 @@ def derived(settings: TiifSettings, figures: Mapping[str, float]) -> Figures:
     found: dict[str, float] = {}
     for length in LENGTHS:
         means = {name: mean_of(shares, attributes, length) for name, attributes in GROUPS.items()}
-        whole = {name: mean_of(shares, attributes, length) for name, attributes in WHOLE.items()}
+        whole = {name: mean_of(shares, attributes, length) for name, attributes in GROUP_ATTRIBUTES.items()}
         known = {name: mean for name, mean in {**means, **whole}.items() if mean is not None}
         found |= {f"{GROUP}{name} {length}": mean for name, mean in known.items()}
         if nine := [mean for name, mean in known.items() if name in GROUPS]:

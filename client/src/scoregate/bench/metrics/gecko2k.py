@@ -52,7 +52,7 @@ MAJORITY = "majority"
 OPPOSITE = {(">", "<"), ("<", ">")}
 
 TEMPLATES = ("wl", "likert", "dsg")
-OWN = {*TEMPLATES, "prompt_id", "item", "model", "prompt_type", "dataset_id"}
+DATA_COLUMNS = {*TEMPLATES, "prompt_id", "item", "model", "prompt_type", "dataset_id"}
 SYNTHETIC = "Gecko(S)"  # its prompts have skills
 
 
@@ -276,7 +276,7 @@ def scored(settings: Gecko2kSettings) -> tuple[dict[str, Scores], dict[str, Scor
     higher: dict[str, list[float]] = defaultdict(list)
     stands: dict[str, list[float]] = defaultdict(list)
     turned = set[str]()
-    for table, metric in metrics_of(settings, map(rows_of, settings.scores), OWN):
+    for table, metric in metrics_of(settings, map(rows_of, settings.scores), DATA_COLUMNS):
         places[metric] += image_keys(table)
         higher[metric] += worth(settings, table, metric).tolist()
         turned |= {metric} if table.turned else set()

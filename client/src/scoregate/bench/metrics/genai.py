@@ -45,7 +45,7 @@ from scoregate.settings import Setting
 
 KEYS = ({"item": "item", "model": "model"}, {"item": "id", "model": "model"}, {"image": "image"})
 ITEMS = ("item", "id")
-OWN = {"item", "id", "model", "human", "rating", "skills"}
+DATA_COLUMNS = {"item", "id", "model", "human", "rating", "skills"}
 BASIC = ("attribute", "scene", "spatial relation", "action relation", "part relation")
 ADVANCED = ("counting", "comparison", "differentiation", "negation", "universal")
 GROUPS = {"basic": BASIC, "advanced": ADVANCED}
@@ -68,7 +68,7 @@ def tables(settings: GenAiSettings) -> dict[str, Any]:
         table = joined(table, without_zeros(rows_of(path)), KEYS, by_order=settings.by_order)
     if differing := [name for name in settings.metric if name in facts.get("left_out", ())]:
         raise InputError(f"{table.path}, column {differing[0]}: the rows of a picture have several values")
-    metrics = [name for _, name in metrics_of(settings, [table], OWN)]
+    metrics = [name for _, name in metrics_of(settings, [table], DATA_COLUMNS)]
     human, models, items = table.numbers("human"), table.names("model"), table.names("item")
     tags = skills_of(settings.skills, table)
     picked: dict[str, tuple[BestOf, dict[str, bool]]] = {}

@@ -32,7 +32,7 @@ from scoregate.evaluation.tables import first_of
 
 KEYS = ({"image": "image", "text": "text"}, {"image": "image", "text": "prompt"})
 SOURCES = ("dataset_source", "source")  # the authors' column, and a user's
-OWN = {"image", "text", "label", "original_dataset_id", *SOURCES}
+DATA_COLUMNS = {"image", "text", "label", "original_dataset_id", *SOURCES}
 
 
 def tables(settings: JoinSettings) -> dict[str, Any]:
@@ -55,7 +55,9 @@ def tables(settings: JoinSettings) -> dict[str, Any]:
             | {"n": len(score), "dropped": table.dropped, **mark(table)}
         )
 
-    found = of_each(settings, table.path, [name for _, name in metrics_of(settings, [table], OWN)], figures)
+    found = of_each(
+        settings, table.path, [name for _, name in metrics_of(settings, [table], DATA_COLUMNS)], figures
+    )
     described = [
         {"source": name, "rows": count}
         | ({"undefined": "; ".join(undefined[name])} if name in undefined else {})

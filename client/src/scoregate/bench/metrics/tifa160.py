@@ -35,7 +35,7 @@ from scoregate.evaluation.tables import Table, first_of, rows_of
 from scoregate.records import Record
 from scoregate.settings import Setting
 
-OWN = {"id", "text_id", "image_path", "human_avg", "human_scores", "human"}
+DATA_COLUMNS = {"id", "text_id", "image_path", "human_avg", "human_scores", "human"}
 MODELS = ("t2i_model", "model_type")  # the ratings of DSG have one, and the copy of t2v_metrics the other
 GENERATORS = {  # names in the ratings of DSG, and in the names of TIFA's pictures
     "mini-dalle": "mini_dalle",
@@ -76,7 +76,7 @@ def tables(settings: Tifa160Settings) -> dict[str, Any]:
         row = agreement(*table.complete(worth(settings, table, metric), human))
         return row | {"dropped": table.dropped, **mark(table)}
 
-    metrics = [name for _, name in metrics_of(settings, [table], OWN)]
+    metrics = [name for _, name in metrics_of(settings, [table], DATA_COLUMNS)]
     rows = of_each(settings, table.path, metrics, figures, human="human_avg")
     return {"out_of_scale": outside, **joins(table), "metrics": rows}
 

@@ -28,7 +28,7 @@ from scoregate.evaluation.ts2 import Version, ts2
 from scoregate.settings import Setting, SettingError
 from scoregate.settings import seconds as positive
 
-OWN = {"id", "image_id", "target_prompt", "file_name", "image_source", "rank"}  # no metrics
+DATA_COLUMNS = {"id", "image_id", "target_prompt", "file_name", "image_source", "rank"}  # no metrics
 SKIPPED_GRAPHS = ("164",)  # the paper's tables skip them
 FIGURES = ("rank", "sep", "delta", "delta_raw")
 
@@ -65,7 +65,7 @@ def tables(settings: Ts2BenchmarkSettings) -> dict[str, Any]:
     skip = settings.skip_graph or (SKIPPED_GRAPHS if settings.version == "released" else ())
     skip = [name for name in skip if settings.skip_graph or name in graphs]
     times = dict(settings.seconds)
-    metrics = [name for _, name in metrics_of(settings, [table], OWN, seconds=times)]
+    metrics = [name for _, name in metrics_of(settings, [table], DATA_COLUMNS, seconds=times)]
 
     def figures(metric: str) -> dict[str, Any]:
         found = ts2(worth(settings, table, metric), graphs, nodes, settings.version, skip)
