@@ -161,6 +161,8 @@ def safetensors_files(directory: Path, *model_types: str) -> list[Path]:
     """
     if model_types:
         model_type(directory, *model_types)
+    else:
+        read_json(directory / CONFIG)
     files = weight_files(directory)
     for path in files:
         if path.suffix != ".safetensors":

@@ -1,15 +1,18 @@
-"""One thread, a machine without a network, an architecture that open_clip knows by name, and detectors."""
+"""One thread, a machine without a network, an architecture that open_clip knows by name, and small models."""
 
 import json
+import shutil
 import socket
 from collections.abc import Iterator
+from functools import cache
 
 import open_clip
 import pytest
 import torch
 
+from tests.models.contract.kind import outcomes
+from tests.models.contract.kinds import KINDS
 from tests.support.clip_checkpoints import PLAIN, TINY
-from tests.support.detector_checkpoints import mask2former, owlv2
 
 
 @pytest.fixture(scope="package", autouse=True)
@@ -43,13 +46,44 @@ def known(tmp_path):
     del open_clip.factory._MODEL_CONFIGS[TINY]
 
 
-@pytest.fixture(scope="module")
-def segmenter(tmp_path_factory):
+@pytest.fixture(scope="session")
+def directories(tmp_path_factory):
+    """Return the small checkpoint of a kind by its name, to be read only."""
+
+    def made(name):
+        directory = tmp_path_factory.mktemp("kind") / name.replace(" ", "-")
+        directory.mkdir()
+        KINDS[name].make(directory)
+        return directory
+
+    return cache(made)
+
+
+@pytest.fixture(scope="session")
+def models(directories):
+    """Return the loaded model of a kind by its name, which no test changes."""
+    return cache(lambda name: KINDS[name].load(directories(name)))
+
+
+@pytest.fixture(scope="session")
+def answers(models):
+    """Return the outcomes of all calls of a kind, in one batch."""
+    return cache(lambda name: outcomes(models(name), *KINDS[name].calls))
+
+
+@pytest.fixture
+def own(directories, tmp_path):
+    """Return a copy of a kind's checkpoint, to be spoiled."""
+    return lambda name: shutil.copytree(directories(name), tmp_path / name.replace(" ", "-"))
+
+
+@pytest.fixture(scope="session")
+def segmenter(directories):
     """The directory of a small Mask2Former."""
-    return mask2former(tmp_path_factory.mktemp("segmenter"))
+    return directories("mask2former")
 
 
-@pytest.fixture(scope="module")
-def open_vocabulary(tmp_path_factory):
+@pytest.fixture(scope="session")
+def open_vocabulary(directories):
     """The directory of a small OWLv2."""
-    return owlv2(tmp_path_factory.mktemp("vocabulary"))
+    return directories("owlv2")

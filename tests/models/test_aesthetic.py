@@ -15,7 +15,6 @@ from models.families.aesthetic.model import Aesthetic
 from models.families.registry import families
 from models.images.image import Image
 from tests.support.clip_checkpoints import noise, save_own
-from tests.support.dry_run import dry_run
 
 PICTURES = [noise(97, 41), noise(40, 123), noise(64, 64)]
 CALLS = [RewardCall(Image.of(picture)) for picture in PICTURES]
@@ -197,12 +196,3 @@ def test_a_head_of_the_hub_is_planned_before_it_is_downloaded(clip, hub_cache):
     assert after.loads.endswith(" and head.pth")
     assert sum(tensor.numel() for tensor in second().values()) == after.num_parameters - before.num_parameters
     assert "+" in family.load("left", settings).info.revision
-
-
-def test_a_batch_is_rated_on_a_device_that_is_not_there(clip, head):
-    """The head gets what the device gives back."""
-    path = head(second())
-    with dry_run():
-        model = loaded(clip, path, device="cuda", revision="-")
-
-        assert [Reward] * 3 == [*map(type, model.score([model.prepare(call) for call in CALLS]))]

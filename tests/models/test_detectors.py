@@ -18,37 +18,24 @@ from models.core.calls import DetectCall
 from models.core.contract import ModelError
 from models.core.outcomes import CallResult, Detection, Detections, packed
 from models.families.detector.image import MAX_SIDE, smaller
-from models.families.detector.mask2former import Instances, Mask2Former, box_of
+from models.families.detector.mask2former import Instances, box_of
 from models.families.detector.owlv2 import Owlv2
 from models.images.image import Image
 from service.metrics.objects.detections import GREY, Cutout
-from tests.support.detector_checkpoints import LABELS, mask2former, owlv2
-
-PICTURES = [
-    PIL.Image.fromarray(np.random.default_rng(seed).integers(0, 256, (height, width, 3), np.uint8))
-    for seed, (height, width) in enumerate([(50, 70), (60, 60), (50, 70), (200, 90)])
-]
-IMAGES = [Image.of(picture) for picture in PICTURES]
-WANTED = ("dog", "red cat", "tv remote")
-ON_THE_CPU = {"dtype": "float32", "device": "cpu"}
-EVERYTHING = 0.05
-
-
-def found(model, *calls):
-    return model.score([model.prepare(call) for call in calls])
-
+from tests.models.contract.kind import ON_THE_CPU, outcomes
+from tests.models.contract.kinds import DETECTORS, EVERYTHING, SCENES, WANTED
+from tests.support.detector_checkpoints import LABELS
 
 # --- as transformers does it --------------------------------------------------------------------
 
 
-def test_mask2former_finds_what_transformers_finds(segmenter):
+def test_mask2former_finds_what_transformers_finds(segmenter, answers):
     """Scores, classes and masks of its own post-processing; boxes are around the masks."""
     network = Mask2FormerForUniversalSegmentation.from_pretrained(segmenter).eval()
     processor = Mask2FormerImageProcessor.from_pretrained(segmenter)
-    outcomes = found(
-        Mask2Former(segmenter, **ON_THE_CPU), *(DetectCall(image, (), EVERYTHING) for image in IMAGES)
-    )
-    for picture, outcome in zip(PICTURES, outcomes, strict=True):
+    results = answers("mask2former")
+    for image, outcome in zip(SCENES, results, strict=True):
+        picture = image.rgb
         with torch.inference_mode():
             raw = network(**processor(images=picture, return_tensors="pt"))
         [theirs] = processor.post_process_instance_segmentation(
@@ -81,9 +68,10 @@ def test_owlv2_finds_what_transformers_finds(open_vocabulary):
         return_tensors="pt",
     )
     model = Owlv2(open_vocabulary, max_overlap=1, **ON_THE_CPU)
-    outcomes = found(model, *(DetectCall(image, WANTED, EVERYTHING) for image in IMAGES))
+    results = outcomes(model, *(DetectCall(image, WANTED, EVERYTHING) for image in SCENES))
     labels = set()
-    for picture, outcome in zip(PICTURES, outcomes, strict=True):
+    for image, outcome in zip(SCENES, results, strict=True):
+        picture = image.rgb
         with torch.inference_mode():
             raw = network(
                 input_ids=words.input_ids,
@@ -111,103 +99,57 @@ def test_owlv2_finds_what_transformers_finds(open_vocabulary):
 
 def test_of_boxes_that_overlap_the_surest_stays(open_vocabulary):
     """Of one label; less overlap allowed, fewer boxes."""
-    call = DetectCall(IMAGES[0], WANTED, EVERYTHING)
+    call = DetectCall(SCENES[0], WANTED, EVERYTHING)
     counts = [
-        len(found(Owlv2(open_vocabulary, max_overlap=most, **ON_THE_CPU), call)[0].found)
+        len(outcomes(Owlv2(open_vocabulary, max_overlap=most, **ON_THE_CPU), call)[0].found)
         for most in (1.0, 0.5, 0.05)
     ]
 
     assert counts[0] > counts[1] >= counts[2] > 0
 
 
-@pytest.mark.parametrize("kind", [Mask2Former, Owlv2])
-def test_company_changes_nothing(tmp_path, kind):
-    """Alone or among pictures of other shapes: nothing is padded for another's sake."""
-    make, labels = (mask2former, ()) if kind is Mask2Former else (owlv2, WANTED)
-    model = kind(make(tmp_path / "detector"), **ON_THE_CPU)
-    calls = [DetectCall(image, labels, EVERYTHING) for image in IMAGES]
-    together = found(model, *calls)
-
-    for call, outcome in zip(calls, together, strict=True):
-        [alone] = found(model, call)
-        assert [each.label for each in alone.found] == [each.label for each in outcome.found]
-        assert [each.score for each in alone.found] == pytest.approx(
-            [each.score for each in outcome.found], abs=1e-5
-        )
-
-
-def test_a_higher_threshold_leaves_out_what_scores_less(segmenter):
+def test_a_higher_threshold_leaves_out_what_scores_less(models):
     """The score itself is not enough."""
-    model = Mask2Former(segmenter, **ON_THE_CPU)
-    [everything] = found(model, DetectCall(IMAGES[0], (), EVERYTHING))
+    model = models("mask2former")
+    [everything] = outcomes(model, DetectCall(SCENES[0], (), EVERYTHING))
     third = everything.found[2].score
-    [few] = found(model, DetectCall(IMAGES[0], (), third))
+    [few] = outcomes(model, DetectCall(SCENES[0], (), third))
 
     assert everything.found[:2] == few.found
 
 
-@pytest.mark.parametrize("kind", [Mask2Former, Owlv2])
-def test_half_precision_finds_about_the_same(tmp_path, kind):
+@pytest.mark.parametrize("name", DETECTORS)
+def test_half_precision_finds_about_the_same(name, directories, answers):
     """The best object's score within 0.05."""
-    make, labels = (mask2former, ()) if kind is Mask2Former else (owlv2, WANTED)
-    directory = make(tmp_path / "detector")
-    call = DetectCall(IMAGES[0], labels, EVERYTHING)
-    [exact] = found(kind(directory, **ON_THE_CPU), call)
-    [rough] = found(kind(directory, dtype="bfloat16", device="cpu"), call)
+    rough = DETECTORS[name].load(directories(name), dtype="bfloat16")
+    [found] = outcomes(rough, DETECTORS[name].calls[0])
 
-    assert exact.found[0].score == pytest.approx(rough.found[0].score, abs=0.05)
+    assert answers(name)[0].found[0].score == pytest.approx(found.found[0].score, abs=0.05)
 
 
 # --- calls and pictures -------------------------------------------------------------------------
 
 
-def test_each_kind_of_detector_refuses_the_others_calls(tmp_path):
+def test_each_kind_of_detector_refuses_the_others_calls(models):
     """One knows its classes, the other must be told some."""
-    closed = Mask2Former(mask2former(tmp_path / "closed"), **ON_THE_CPU)
-    told = Owlv2(owlv2(tmp_path / "open"), **ON_THE_CPU)
+    closed, told = models("mask2former"), models("owlv2")
 
     assert (LABELS, True) == (closed.info.labels, closed.info.masks)
     assert ((), False) == (told.info.labels, told.info.masks)
     with pytest.raises(ModelError, match="only the classes"):
-        closed.prepare(DetectCall(IMAGES[0], ("dog",)))
+        closed.prepare(DetectCall(SCENES[0], ("dog",)))
     with pytest.raises(ModelError, match="the call has none"):
-        told.prepare(DetectCall(IMAGES[0]))
+        told.prepare(DetectCall(SCENES[0]))
 
 
-def test_a_strip_is_refused_and_a_large_picture_scaled_down(segmenter):
+def test_a_strip_is_refused_and_a_large_picture_scaled_down(models):
     """Before a detector makes gigabytes of it."""
-    model = Mask2Former(segmenter, **ON_THE_CPU)
+    model = models("mask2former")
     with pytest.raises(ModelError, match="more than 16 times as long"):
         model.prepare(DetectCall(Image.of(PIL.Image.new("RGB", (1700, 100)))))
 
     assert (MAX_SIDE, 512) == smaller(PIL.Image.new("RGB", (8192, 2048))).size
-    assert PICTURES[0] is smaller(PICTURES[0])
-
-
-def test_an_output_that_is_not_finite_is_an_error(tmp_path):
-    """Of either."""
-    closed = Mask2Former(mask2former(tmp_path / "closed"), **ON_THE_CPU)
-    told = Owlv2(owlv2(tmp_path / "open"), **ON_THE_CPU)
-    with torch.no_grad():
-        closed._network.class_predictor.bias.fill_(torch.nan)
-        told._network.class_head.logit_shift.bias.fill_(torch.nan)
-
-    for model in (closed, told):
-        [outcome] = found(model, model.example())
-        assert isinstance(outcome, ModelError)
-
-
-@pytest.mark.parametrize("kind", [Mask2Former, Owlv2])
-def test_the_example_is_answered_and_the_model_says_what_it_is(tmp_path, kind):
-    """The call that warms it up; role, family and a revision made from the files."""
-    make = mask2former if kind is Mask2Former else owlv2
-    model = kind(make(tmp_path / "detector"), **ON_THE_CPU)
-    [outcome] = found(model, model.example())
-
-    assert isinstance(outcome, Detections)
-    assert ("detector", make.__name__) == (model.info.role, model.info.family)
-    assert f"detector@{model.info.revision}" == model.info.label
-    assert 12 == len(model.info.revision)
+    assert SCENES[0].rgb is smaller(SCENES[0].rgb)
 
 
 # --- objects ------------------------------------------------------------------------------------

@@ -3,48 +3,29 @@
 import json
 
 import pytest
-import torch
-from transformers import AutoModel
 
 from models.core.calls import TextCall
 from models.core.contract import CheckpointError
 from models.families.embedding.model import SentenceTransformer
-from tests.support.nli_checkpoints import sentences
-
-TEXTS = ["a red circle", "the blue square is there ? yes", "dog"]
+from tests.models.contract.kind import outcomes
 
 
 @pytest.fixture
-def directory(tmp_path):
-    return sentences(tmp_path / "sentences")
+def directory(own):
+    return own("sentences")
 
 
 def loaded(directory):
     return SentenceTransformer(directory, dtype="float32", device="cpu")
 
 
-def embedded(model, *texts):
-    return model.score([model.prepare(TextCall(text)) for text in texts])
-
-
-def test_embeddings_are_those_of_transformers(directory):
-    """Of each text on its own, though the batch is padded."""
-    model, network = loaded(directory), AutoModel.from_pretrained(directory).eval()
-    for text, found in zip(TEXTS, embedded(model, *TEXTS), strict=True):
-        ids, *_ = model.prepare(TextCall(text)).data
-        with torch.inference_mode():
-            mean = network(input_ids=torch.tensor([ids])).last_hidden_state[0].mean(0)
-
-        assert (mean / mean.norm()).tolist() == pytest.approx(found.vector.tolist(), abs=1e-6)
-        assert not found.truncated
-
-
-def test_a_text_is_cut_at_the_models_positions(directory):
+def test_a_text_is_cut_at_the_models_positions(models):
     """16 of 18, since the first two are for padding; the result says so."""
-    [found] = embedded(loaded(directory), "red " * 40)
+    model = models("sentences")
+    cut, whole = outcomes(model, TextCall("red " * 40), TextCall("red"))
 
-    assert found.truncated
-    assert 16 == loaded(directory).prepare(TextCall("red " * 40)).cost
+    assert (True, False) == (cut.truncated, whole.truncated)
+    assert 16 == model.prepare(TextCall("red " * 40)).cost
 
 
 @pytest.mark.parametrize(

@@ -2,44 +2,33 @@
 
 import io
 import json
-import shutil
 
 import numpy as np
 import PIL.Image
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoImageProcessor, AutoModelForImageClassification
 
 from models.core.calls import RewardCall
 from models.core.contract import CheckpointError, ModelError
-from models.core.memory import tensors_of
 from models.core.outcomes import Reward
 from models.families.image_classifier.model import ImageClassifier
 from models.families.names import table_of
 from models.families.registry import families
 from models.images.image import Image
+from tests.models.contract.references import label_shares, unsafe_shares
 from tests.support.clip_checkpoints import noise
-from tests.support.dry_run import dry_run
 from tests.support.image_classifiers import LABELS, UNSAFE, save
-from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
 
 SIZES = [(32, 32), (97, 41), (40, 123), (7, 5), (300, 200), (64, 64), (1, 1), (3, 3), (2, 3)]
 STRIPS = [(3, 1), (1, 300), (700, 2)]
 KINDS = ["vit", "convnext"]
 
 
-@pytest.fixture(scope="module")
-def checkpoints(tmp_path_factory):
-    """One of each kind."""
-    root = tmp_path_factory.mktemp("classifiers")
-    return {kind: save(root / kind, kind) for kind in KINDS}
-
-
 @pytest.fixture
-def own(checkpoints, tmp_path):
+def vit(own):
     """A ViT that a test may spoil."""
-    return shutil.copytree(checkpoints["vit"], tmp_path / "vit")
+    return own("vit")
 
 
 def loaded(directory, unsafe=UNSAFE, dtype="float32"):
@@ -51,45 +40,30 @@ def scored(model, pictures):
     return model.score([model.prepare(RewardCall(Image.of(picture))) for picture in pictures])
 
 
-def expected(directory, picture):
-    """Each label's probability by transformers' own processor and network."""
-    network = AutoModelForImageClassification.from_pretrained(directory).eval()
-    inputs = AutoImageProcessor.from_pretrained(directory)(images=picture, return_tensors="pt")
-    with torch.inference_mode():
-        return network(**inputs).logits[0].softmax(-1).tolist()
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_score_is_one_minus_the_probabilities_of_transformers(checkpoints, kind):
+def test_the_score_is_one_minus_the_probabilities_of_transformers(directories, kind):
     """Of the unsafe labels, each of which follows; in one batch, where transformers gets one picture."""
     pictures = [noise(*size) for size in [*SIZES, *(STRIPS if kind == "vit" else [])]]
-    found = scored(loaded(checkpoints[kind]), pictures)
+    found, reference = scored(loaded(directories(kind)), pictures), unsafe_shares(directories(kind))
     for picture, outcome in zip(pictures, found, strict=True):
-        shares = dict(zip(LABELS, expected(checkpoints[kind], picture), strict=True))
-        each = [shares[label] for label in UNSAFE]
-
-        assert [1 - sum(each), *each] == pytest.approx(outcome.outputs, rel=0, abs=1e-5)
+        assert reference(RewardCall(Image.of(picture))) == pytest.approx(outcome.outputs, rel=0, abs=1e-5)
     assert 0.02 < np.ptp([outcome.value for outcome in found])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_score_is_the_same_in_any_batch(checkpoints, kind):
-    """Alone, or among others."""
-    model, pictures = loaded(checkpoints[kind]), [noise(*size) for size in SIZES]
-    for picture, among in zip(pictures, scored(model, pictures), strict=True):
-        [alone] = scored(model, [picture])
-        assert alone.outputs == pytest.approx(among.outputs, rel=0, abs=1e-5)
-
-
-def test_a_long_strip_is_cut_where_its_ends_are_cropped(checkpoints):
+def test_a_long_strip_is_cut_where_its_ends_are_cropped(directories):
     """A whole one, resized by its shorter edge, would take gigabytes; a ViT squashes it instead."""
     strip = noise(16_000, 1)
     middle = strip.crop((7968, 0, 8032, 1))
     for kind, cut in (("convnext", True), ("vit", False)):
-        model = loaded(checkpoints[kind])
+        model = loaded(directories(kind))
         whole, part = (model.prepare(RewardCall(Image.of(picture))).data for picture in (strip, middle))
 
         assert cut == torch.equal(whole, part)
+
+
+def safe(reference, picture):
+    """The score by transformers."""
+    return reference(RewardCall(Image.of(picture)))[0]
 
 
 def test_a_long_strip_is_whole_where_nothing_is_cropped(tmp_path):
@@ -97,14 +71,14 @@ def test_a_long_strip_is_whole_where_nothing_is_cropped(tmp_path):
     directory = save(tmp_path, "convnext")
     edit(directory / "preprocessor_config.json", size={"shortest_edge": 384})
     strip = noise(900, 3)
-    [found] = scored(loaded(directory), [strip])
+    [found], reference = scored(loaded(directory), [strip]), unsafe_shares(directory)
 
-    assert found.value == pytest.approx(safe(directory, strip), abs=1e-5)
-    assert found.value != pytest.approx(safe(directory, strip.crop((354, 0, 546, 3))), abs=1e-3)
+    assert found.value == pytest.approx(safe(reference, strip), abs=1e-5)
+    assert found.value != pytest.approx(safe(reference, strip.crop((354, 0, 546, 3))), abs=1e-3)
 
 
 @pytest.mark.parametrize("mode", ["L", "LA", "1", "P", "RGBA", "I;16", "CMYK"])
-def test_pictures_of_any_mode_are_scored_by_their_colours(checkpoints, mode):
+def test_pictures_of_any_mode_are_scored_by_their_colours(directories, mode):
     """Greyscale and others as in RGB; what is transparent is white, as a viewer shows it."""
     picture = noise(40, 30)
     picture = picture.convert("L").convert("I;16") if mode == "I;16" else picture.convert(mode)
@@ -113,23 +87,17 @@ def test_pictures_of_any_mode_are_scored_by_their_colours(checkpoints, mode):
     buffer = io.BytesIO()
     picture.save(buffer, "TIFF" if mode == "CMYK" else "PNG")
     image = Image(buffer.getvalue())
-    model = loaded(checkpoints["vit"])
+    model = loaded(directories("vit"))
     [found] = model.score([model.prepare(RewardCall(image))])
 
-    assert found.value == pytest.approx(safe(checkpoints["vit"], image.rgb), abs=1e-5)
+    assert found.value == pytest.approx(safe(unsafe_shares(directories("vit")), image.rgb), abs=1e-5)
 
 
-def safe(directory, picture):
-    """One minus the unsafe labels' probabilities by transformers."""
-    shares = dict(zip(LABELS, expected(directory, picture), strict=True))
-    return 1 - sum(shares[label] for label in UNSAFE)
-
-
-def test_the_names_of_unsafe_labels_are_in_the_order_of_the_settings(checkpoints):
+def test_the_names_of_unsafe_labels_are_in_the_order_of_the_settings(directories):
     """A name that is given twice counts once."""
     picture = noise(*SIZES[0])
-    [both] = scored(loaded(checkpoints["vit"], ("porn", "nsfw", "porn")), [picture])
-    [one] = scored(loaded(checkpoints["vit"], ("porn",)), [picture])
+    [both] = scored(loaded(directories("vit"), ("porn", "nsfw", "porn")), [picture])
+    [one] = scored(loaded(directories("vit"), ("porn",)), [picture])
 
     assert both.outputs[1] == one.outputs[1] == pytest.approx(1 - one.value)
     assert sum(both.outputs) == pytest.approx(1)
@@ -141,39 +109,17 @@ def test_labels_with_one_name_count_together(tmp_path):
     picture = noise(*SIZES[0])
     [outcome] = scored(loaded(directory, ("nsfw",)), [picture])
 
-    assert outcome.value == pytest.approx(expected(directory, picture)[1], abs=1e-5)
-
-
-def test_bfloat16_is_near_float32(checkpoints):
-    """Within 0.1 of each probability of a random network."""
-    pictures = [noise(*size) for size in SIZES]
-    exact, rounded = (
-        scored(loaded(checkpoints["vit"], dtype=dtype), pictures) for dtype in ("float32", "bfloat16")
-    )
-    for one, other in zip(exact, rounded, strict=True):
-        assert other.value == pytest.approx(one.value, abs=0.1)
-
-
-def test_it_scores_on_a_device_that_is_not_there(checkpoints):
-    """Its numbers are counted before it is loaded."""
-    with dry_run():
-        model = ImageClassifier(
-            checkpoints["vit"], unsafe=UNSAFE, dtype="float32", device="cuda:0", revision="-"
-        )
-        held = sum(tensor.numel() for tensor in tensors_of(model))
-    numbers = families()["image_classifier"].plan("safety", settings(checkpoints["vit"])).num_parameters
-
-    assert numbers <= held < 2 * numbers
+    assert outcome.value == pytest.approx(label_shares(directory)(picture)[1], abs=1e-5)
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf"])
 @pytest.mark.parametrize("label", LABELS)
-def test_logits_that_are_no_numbers_are_an_error(own, number, label):
+def test_logits_that_are_no_numbers_are_an_error(vit, number, label):
     """Never a score, also where minus infinity would be a probability of 0."""
-    tensors = load_file(own / "model.safetensors")
+    tensors = load_file(vit / "model.safetensors")
     tensors["classifier.bias"][LABELS.index(label)] = float(number)
-    save_file(tensors, own / "model.safetensors", {"format": "pt"})
-    [outcome] = scored(loaded(own), [noise(32, 32)])
+    save_file(tensors, vit / "model.safetensors", {"format": "pt"})
+    [outcome] = scored(loaded(vit), [noise(32, 32)])
 
     assert isinstance(outcome, ModelError)
 
@@ -194,43 +140,43 @@ def settings(directory, unsafe=UNSAFE):
         (LABELS, "unsafe: names every label, so that no picture would be safe"),
     ],
 )
-def test_other_names_than_those_of_the_labels_are_refused(checkpoints, unsafe, told):
+def test_other_names_than_those_of_the_labels_are_refused(directories, unsafe, told):
     """With the names that there are."""
     with pytest.raises(CheckpointError, match=r"^models\.safety: .*config\.json: ") as refused:
-        families()["image_classifier"].load("safety", settings(checkpoints["vit"], unsafe))
+        families()["image_classifier"].load("safety", settings(directories("vit"), unsafe))
     assert told in str(refused.value)
 
 
-def test_settings_without_an_unsafe_label_are_refused(checkpoints):
+def test_settings_without_an_unsafe_label_are_refused(directories):
     """There would be nothing that is unsafe."""
     with pytest.raises(ValueError, match="unsafe"):
-        settings(checkpoints["vit"], ())
+        settings(directories("vit"), ())
 
 
 @pytest.mark.parametrize("kind", ["multi_label_classification", "regression", "ordinal"])
-def test_a_classifier_whose_outputs_are_no_labels_is_refused(own, kind):
+def test_a_classifier_whose_outputs_are_no_labels_is_refused(vit, kind):
     """The probabilities of several labels at once have no sum, and other outputs are none."""
-    edit(own / "config.json", problem_type=kind)
+    edit(vit / "config.json", problem_type=kind)
     with pytest.raises(CheckpointError, match=f"problem_type is '{kind}'"):
-        loaded(own)
+        loaded(vit)
 
 
-def test_labels_have_the_numbers_of_the_file_in_any_order(own, checkpoints):
+def test_labels_have_the_numbers_of_the_file_in_any_order(vit, directories):
     """JSON has them as strings; what `label2id` says is not used."""
     named = {str(number): LABELS[number] for number in (3, 1, 0, 2)}
-    edit(own / "config.json", id2label=named, label2id={label: 0 for label in LABELS})
-    [found], [before] = (scored(loaded(each), [noise(32, 32)]) for each in (own, checkpoints["vit"]))
+    edit(vit / "config.json", id2label=named, label2id={label: 0 for label in LABELS})
+    [found], [before] = (scored(loaded(each), [noise(32, 32)]) for each in (vit, directories("vit")))
 
     assert before == found
 
 
 @pytest.mark.parametrize("numbers", [(1, 2, 3, 4), (0, 1, 2, 7)], ids=str)
-def test_labels_without_the_numbers_of_the_outputs_are_refused(own, numbers):
+def test_labels_without_the_numbers_of_the_outputs_are_refused(vit, numbers):
     """Such as those of a list that begins at 1."""
-    edit(own / "config.json", id2label=dict(zip(map(str, numbers), LABELS, strict=True)))
+    edit(vit / "config.json", id2label=dict(zip(map(str, numbers), LABELS, strict=True)))
     told = ", ".join(map(str, numbers))
     with pytest.raises(CheckpointError, match=f"id2label has the numbers {told}, not 0 to 3"):
-        loaded(own)
+        loaded(vit)
 
 
 def edit(path, **said):
@@ -251,45 +197,41 @@ def no_processor(directory):
 @pytest.mark.parametrize(
     ("spoil", "named"),
     [
-        (no_config, "config.json"),
-        (no_weights, "no weights found"),
-        (pickled_weights, "safetensors only"),
         (headless, "architectures is ['ViTModel'], not …ForImageClassification"),
-        (cut_weights, "model.safetensors"),
     ],
 )
-def test_a_spoilt_checkpoint_is_one_line_that_names_the_table_and_the_file(own, spoil, named):
+def test_a_spoilt_checkpoint_is_one_line_that_names_the_table_and_the_file(vit, spoil, named):
     """Whether it is loaded or planned."""
-    spoil(own)
+    spoil(vit)
     for act in (families()["image_classifier"].load, families()["image_classifier"].plan):
         with pytest.raises(CheckpointError, match=r"^models\.left: .") as told:
-            act("left", settings(own))
+            act("left", settings(vit))
         assert named in str(told.value)
         assert "\n" not in str(told.value)
 
 
-def test_a_checkpoint_without_its_image_processor_is_refused(own):
+def test_a_checkpoint_without_its_image_processor_is_refused(vit):
     """The sizes and colours of its training are nowhere else."""
-    no_processor(own)
+    no_processor(vit)
     with pytest.raises(CheckpointError, match=r"preprocessor_config\.json: missing"):
-        loaded(own)
+        loaded(vit)
 
 
-def test_code_of_the_checkpoint_is_not_run(own):
+def test_code_of_the_checkpoint_is_not_run(vit):
     """Neither for the network nor for the image processor."""
-    (own / "code.py").write_text("raise AssertionError('it was run')\n")
+    (vit / "code.py").write_text("raise AssertionError('it was run')\n")
     for file, key in (
         ("config.json", "AutoModelForImageClassification"),
         ("preprocessor_config.json", "AutoImageProcessor"),
     ):
-        written = json.loads((own / file).read_text())
-        (own / file).write_text(json.dumps({**written, "auto_map": {key: "code.Own"}}))
+        written = json.loads((vit / file).read_text())
+        (vit / file).write_text(json.dumps({**written, "auto_map": {key: "code.Own"}}))
 
-    assert isinstance(scored(loaded(own), [noise(32, 32)])[0], Reward)
-    path = own / "preprocessor_config.json"
+    assert isinstance(scored(loaded(vit), [noise(32, 32)])[0], Reward)
+    path = vit / "preprocessor_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "image_processor_type": "Own"}))
     with pytest.raises(CheckpointError, match=r"preprocessor_config\.json: "):
-        loaded(own)
+        loaded(vit)
 
 
 @pytest.mark.parametrize(
@@ -302,16 +244,16 @@ def test_code_of_the_checkpoint_is_not_run(own):
     ],
     ids=str,
 )
-def test_an_image_processor_that_makes_no_batch_is_refused(own, said, named):
+def test_an_image_processor_that_makes_no_batch_is_refused(vit, said, named):
     """By one line that names the checkpoint."""
-    edit(own / "preprocessor_config.json", **said)
+    edit(vit / "preprocessor_config.json", **said)
     with pytest.raises(CheckpointError, match=named) as told:
-        loaded(own)
-    assert str(own) in str(told.value)
+        loaded(vit)
+    assert str(vit) in str(told.value)
     assert "\n" not in str(told.value)
 
 
-def test_a_published_classifier_has_a_name_and_others_need_a_profile(own):
+def test_a_published_classifier_has_a_name_and_others_need_a_profile(vit):
     """Their configuration does not say which labels are unsafe."""
     name = "Falconsai/nsfw_image_detection"
 
@@ -322,4 +264,4 @@ def test_a_published_classifier_has_a_name_and_others_need_a_profile(own):
         "unsafe": ["nsfw"],
     } == table_of(name)
     with pytest.raises(CheckpointError, match="an image classifier needs a profile"):
-        table_of(str(own))
+        table_of(str(vit))

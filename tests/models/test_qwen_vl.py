@@ -1,62 +1,32 @@
 """Qwen2.5-VL and Qwen3-VL: transformers' own tokens and likelihoods, on small random checkpoints."""
 
 import json
-from functools import cache
 from random import Random
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoModelForImageTextToText, AutoProcessor, Qwen2VLImageProcessor
+from transformers import Qwen2VLImageProcessor
 
 from models.core.calls import AnswerCall, ChoiceCall, FirstTokenCall, LabelCall, LikelihoodCall
 from models.core.contract import CheckpointError, ModelError
-from models.core.family import Plan
 from models.core.memory import Offloaded, device_bytes
-from models.core.outcomes import Choices, Likelihood
 from models.families.names import table_of
 from models.families.qwen_vl import FAMILY
 from models.families.qwen_vl.model import QwenVl, visible_tokens
 from models.families.qwen_vl.rows import tree
-from models.families.vl_inputs import Patches
 from models.images.image import Image
-from tests.models.vl_reward.kinds import QWEN2_5_VL_7B, QWEN3_VL_8B
-from tests.support.blip_models import numbers, outcomes, table
-from tests.support.dry_run import dry_run
+from tests.models.contract.kind import ON_THE_CPU, numbers, outcomes
+from tests.models.contract.qwens import FIRST, SECOND, VQAS, YES_NO
+from tests.models.contract.references import QwenReference
 from tests.support.pictures import png
 from tests.support.runs import runs_of
-from tests.support.spoiled_checkpoints import cut_weights, no_config, no_weights, pickled_weights
-from tests.support.vl_checkpoints import PICTURES, VQA_KINDS, configure, qwen_vl
+from tests.support.vl_checkpoints import configure, qwen_vl
 
-ON_THE_CPU = {"dtype": "float32", "device": "cpu"}
-FIRST, SECOND, *_ = PICTURES.values()
-TEXTS = ("a cat", "a red dog left of a blue square on a mat", "a red dog", "\n a cat <|im_end|><|image_pad|>")
-YES_NO = [
-    LikelihoodCall(picture, f'Does this figure show "{text}"? Please answer yes or no.')
-    for picture in (FIRST, SECOND)
-    for text in TEXTS
-]
-LABELS = ("excellent", "bad", "very bad")
-JUDGED = [
-    LabelCall(SECOND, "How good is it?", LABELS, before)
-    for before in ((), ("A drawing:", FIRST), (FIRST, "and", " then\n", SECOND, "\n\nlast:"))
-]
-CALLS = [*YES_NO, LikelihoodCall(FIRST, "A dog?", "very bad"), *JUDGED]
+CALLS = VQAS["qwen3_vl"].calls
 
 
-@pytest.fixture(scope="module")
-def directories(tmp_path_factory):
-    """The checkpoint of a class, to be read only."""
-    return cache(lambda kind: qwen_vl(tmp_path_factory.mktemp(kind) / kind, kind))
-
-
-@pytest.fixture(scope="module")
-def models(directories):
-    """The loaded model of a class, which no test changes."""
-    return cache(lambda kind: QwenVl(directories(kind), **ON_THE_CPU))
-
-
-@pytest.fixture(params=VQA_KINDS)
+@pytest.fixture(params=VQAS)
 def kind(request):
     return request.param
 
@@ -71,68 +41,12 @@ def model(kind, models):
     return models(kind)
 
 
-class Reference:
-    """Transformers' own processor and forward pass, one call at a time."""
-
-    def __init__(self, directory):
-        self.processor = AutoProcessor.from_pretrained(directory)
-        self.network = AutoModelForImageTextToText.from_pretrained(directory, dtype=torch.float32).eval()
-
-    def inputs(self, call):
-        """The inputs of a chat whose special tokens are plain words: transformers reads them as such."""
-        shown = (*getattr(call, "before", ()), call.image, call.question)
-        content = [
-            {"type": "image", "image": each.rgb}
-            if isinstance(each, Image)
-            else {"type": "text", "text": each}
-            for each in shown
-        ]
-        return self.processor.apply_chat_template(
-            [{"role": "user", "content": content}],
-            tokenize=True,
-            add_generation_prompt=True,
-            return_dict=True,
-            return_tensors="pt",
-        )
-
-    @torch.inference_mode()
-    def log_probs(self, call, label):
-        """Those of a label's tokens, each given the ones before."""
-        inputs = self.inputs(call)
-        added = self.processor.tokenizer(label, return_tensors="pt", add_special_tokens=False).input_ids
-        inputs["input_ids"] = torch.cat([inputs["input_ids"], added], 1)
-        inputs["attention_mask"] = torch.ones_like(inputs["input_ids"])
-        kinds = inputs["mm_token_type_ids"]
-        inputs["mm_token_type_ids"] = torch.cat([kinds, torch.zeros_like(added)], 1)
-        logits = self.network(**inputs).logits[0, -1 - added.shape[1] : -1].log_softmax(-1)
-        return logits.gather(1, added[0][:, None])[:, 0].tolist()
-
-    def numbers(self, call):
-        """In the order of a result."""
-        labels = call.labels if isinstance(call, LabelCall) else (call.answer,)
-        found = [number for label in labels for number in self.log_probs(call, label)]
-        if isinstance(call, LabelCall):
-            return found
-        return found + [number for word in ("Yes", "No") for number in self.log_probs(call, word)]
-
-
-@pytest.fixture(scope="module")
-def references(directories):
-    return cache(lambda kind: Reference(directories(kind)))
-
-
-@pytest.fixture
-def reference(kind, references):
-    return references(kind)
-
-
-def is_plain(call):
-    return "<|" not in call.question
-
-
-def test_tokens_and_pixels_are_those_of_the_processor(model, reference):
+def test_tokens_and_pixels_are_those_of_the_processor(model, directory):
     """With the chat template, text before and between images, and one token for so many patches."""
-    for call in filter(is_plain, CALLS):
+    reference = QwenReference(directory)
+    for call in CALLS:
+        if "<|" in call.question:
+            continue
         chat, expected = model.prepare(call).data, reference.inputs(call)
         pixels = torch.cat([patches.pixels for _, patches in chat.images])
 
@@ -149,29 +63,6 @@ def test_special_tokens_in_a_text_are_text(model):
     for token in ("<|im_end|>", "<|image_pad|>"):
         id = model._chats._words.special.token_to_id(token)
         assert plain.rest.count(id) == written.rest.count(id)
-
-
-def test_every_number_is_that_of_transformers(model, reference):
-    """P("Yes") as the first token, and labels of one token or several, all in one batch, to 1e-5."""
-    found = outcomes(model, *CALLS)
-
-    for call, one in zip(CALLS, found, strict=True):
-        if is_plain(call):
-            assert reference.numbers(call) == pytest.approx(every_number(one), rel=1e-5, abs=1e-5)
-    assert len({round(one.log_p_yes, 3) for one in found[: len(YES_NO)]}) == len(YES_NO)
-
-
-def every_number(found):
-    return (
-        numbers(found) if isinstance(found, Likelihood) else [n for tokens in found.log_probs for n in tokens]
-    )
-
-
-def test_company_changes_nothing(model):
-    """Alone, beside other pictures, or behind a prefix that other questions share: the same to 1e-5."""
-    for call, found in zip(CALLS, outcomes(model, *CALLS), strict=True):
-        [alone] = outcomes(model, call)
-        assert every_number(found) == pytest.approx(every_number(alone), rel=1e-5, abs=1e-5)
 
 
 def test_questions_about_a_picture_share_what_they_begin_with(model, monkeypatch):
@@ -238,10 +129,8 @@ def test_choices_are_letters_and_labels_of_one_distribution(model):
         LikelihoodCall(FIRST, question, "very bad"),
     )
 
-    assert every_number(letters) == pytest.approx(every_number(choices), abs=1e-5)
-    assert [alone.log_p_yes, alone.log_p_no, *alone.log_probs] == pytest.approx(
-        every_number(labels), abs=1e-5
-    )
+    assert numbers(letters) == pytest.approx(numbers(choices), abs=1e-5)
+    assert [alone.log_p_yes, alone.log_p_no, *alone.log_probs] == pytest.approx(numbers(labels), abs=1e-5)
     assert [alone.log_p_yes, alone.log_probs[0]] == pytest.approx(first.log_probs, abs=1e-5)
 
 
@@ -267,8 +156,7 @@ def test_a_larger_picture_is_scaled_down_to_the_limit_of_the_table(directory, mo
     """As by the processor with this limit; by default the limit is the checkpoint's own."""
     large = LikelihoodCall(Image.of(FIRST.rgb.resize((600, 500))), "A dog?")
     most = 300 * 300
-    family, settings = table("qwen_vl", "vqa", directory, max_pixels=most, question="Is it {}?")
-    limited = family.load("left", settings)
+    limited = VQAS["qwen3_vl"].load(directory, max_pixels=most, question="Is it {}?")
     processor = Qwen2VLImageProcessor.from_pretrained(directory)
     size = {"shortest_edge": processor.size["shortest_edge"], "longest_edge": most}
     expected = processor(images=large.image.rgb, size=size, return_tensors="pt")
@@ -285,33 +173,10 @@ def test_a_limit_below_the_fewest_pixels_of_the_checkpoint_is_refused(directorie
         QwenVl(directories("qwen3_vl"), **ON_THE_CPU, max_pixels=40_000)
 
 
-def test_an_output_that_is_not_finite_is_an_error(directory):
-    """Never a number, and never 0."""
-    model = QwenVl(directory, **ON_THE_CPU)
-    with torch.no_grad():
-        model.network.module.lm_head.weight.fill_(torch.nan)
-
-    assert [ModelError] * 2 == [*map(type, outcomes(model, model.example(), YES_NO[0]))]
-
-
-def test_in_bfloat16_the_numbers_are_near(directory, model):
-    """The log-probabilities of words as likely as one in some hundreds."""
-    rough = QwenVl(directory, dtype="bfloat16", device="cpu")
-
-    assert {torch.bfloat16} == {weight.dtype for weight in rough.network.module.parameters()}
-    for exact, found in zip(outcomes(model, *CALLS), outcomes(rough, *CALLS), strict=True):
-        assert every_number(found) == pytest.approx(every_number(exact), abs=1)
-        assert every_number(found) != every_number(exact)
-
-
-def test_a_table_loads_the_checkpoint_with_its_label(directory):
-    """It is recognised by its configuration; the model answers its own example."""
+def test_a_checkpoint_is_recognised_by_its_configuration(directory, model):
+    """A question with choices is sent alone."""
     assert table_of(str(directory)) == {"role": "vqa", "family": "qwen_vl", "checkpoint": str(directory)}
-    family, settings = table("qwen_vl", "vqa", directory, id="ours", revision="7")
-    model = family.load("left", settings)
-
-    assert ("ours@7", "vqa", "{}") == (model.info.label, model.info.role, model.info.choice_question)
-    assert [Likelihood] == [*map(type, outcomes(model, model.example()))]
+    assert "{}" == model.info.choice_question
 
 
 def test_small_models_have_the_embeddings_for_a_head(kind, tmp_path):
@@ -334,82 +199,17 @@ def test_small_models_have_the_embeddings_for_a_head(kind, tmp_path):
 
 def test_each_copy_answers_calls_that_another_one_prepared(directory, model):
     """On several devices; and after its weights and features were in the host's memory."""
-    _, settings = table("qwen_vl", "vqa", directory, devices=["cpu", "cpu:1"])
-    copies = FAMILY.load("left", settings)
+    table = VQAS["qwen3_vl"].table(directory, devices=["cpu", "cpu:1"])
+    copies = FAMILY.load("left", table)
     batch = [copies.prepare(call) for call in CALLS]
-    expected = [*map(every_number, model.score(batch))]
+    expected = [*map(numbers, model.score(batch))]
 
     for copy in copies.on.values():
-        assert expected == [*map(every_number, copy.score(batch))]
+        assert expected == [*map(numbers, copy.score(batch))]
         away = Offloaded(copy)
         assert 0 == device_bytes(copy, "cpu")
         away.restore()
-        assert expected == [*map(every_number, copy.score(batch))]
-
-
-def test_a_plan_counts_the_numbers(directory, model):
-    """Those of its tensors, none of which is loaded."""
-    family, settings = table("qwen_vl", "vqa", directory)
-    count = sum(weight.numel() for weight in model.network.module.parameters())
-
-    assert Plan(directory.name, str(directory), count) == family.plan("ours", settings)
-
-
-SIZES = {
-    "qwen2_5_vl": ({**QWEN2_5_VL_7B, "vocab_size": 152_064}, 1176, 3584),
-    "qwen3_vl": (
-        {**QWEN3_VL_8B, "text_config": {**QWEN3_VL_8B["text_config"], "vocab_size": 151_936}},
-        1536,
-        4096,
-    ),
-}
-
-
-def test_a_tensor_that_is_left_on_the_cpu_raises(kind, tmp_path, monkeypatch):
-    """
-    As on a GPU, at the sizes of the published models with two layers; without that the batch is answered.
-
-    The vision tower of transformers and its sums with deeper features read grids and masks as numbers, which
-    a dry run does not have, so that stand-ins get their inputs.
-    """
-    sizes, columns, width = SIZES[kind]
-    configure(qwen_vl(tmp_path / kind, kind), **sizes)
-    seen = []
-
-    def features(pixels, grids):
-        seen.append((pixels.device.type, pixels.dtype, grids.device.type, pixels.shape[1]))
-        shapes = [(len(pixels) // len(grids) // 4, width)] * len(grids)
-        made = tuple(torch.empty(shape, dtype=pixels.dtype, device=pixels.device) for shape in shapes)
-        deeper = {"deepstack_features": [made]} if kind == "qwen3_vl" else {}
-        return type("Features", (), {"pooler_output": made, **deeper})
-
-    def deeper(states, mask, embeddings):
-        assert {"cuda"} == {states.device.type, mask.device.type, embeddings.device.type}
-        return states
-
-    with dry_run():
-        model = QwenVl(tmp_path / kind, dtype="bfloat16", device="cuda", revision="-", features_mb=64)
-        monkeypatch.setattr(model.network.module.model, "get_image_features", features)
-        monkeypatch.setattr(
-            model._pixels, "of", lambda image: Patches(torch.zeros(784, columns), (1, 28, 28))
-        )
-        if kind == "qwen3_vl":
-            language = model.network.module.model.language_model
-            monkeypatch.setattr(language, "_deepstack_process", deeper)
-        assert [*map(type, outcomes(model, *CALLS))] == [Likelihood] * 9 + [Choices] * 3
-        assert [("cuda", torch.bfloat16, "cuda", columns)] == seen
-        model.network.module.lm_head.to("cpu")
-        with pytest.raises(RuntimeError, match="device"):
-            outcomes(model, *CALLS)
-
-
-@pytest.mark.parametrize("spoil", [no_config, no_weights, cut_weights, pickled_weights])
-def test_a_spoiled_checkpoint_is_one_line(tmp_path, spoil):
-    """Which names the file."""
-    directory = qwen_vl(tmp_path / "qwen")
-    spoil(directory)
-    with pytest.raises(CheckpointError, match="qwen"):
-        QwenVl(directory, **ON_THE_CPU)
+        assert expected == [*map(numbers, copy.score(batch))]
 
 
 def thinking(directory):

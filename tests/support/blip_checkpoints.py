@@ -102,14 +102,19 @@ def instructblip(directory: Path) -> Path:
     saved(directory, spread(network))
     words = BertTokenizerFast(str(directory / "vocab.txt"))
     words.save_pretrained(directory / "qformer_tokenizer")
-    shutil.copy(PIECES, directory)
-    return directory
+    return with_pieces(directory)
 
 
 def blip_2_t5(directory: Path) -> Path:
     """BLIP-2 with a FlanT5, whose Q-Former reads no text."""
     torch.manual_seed(4)
-    saved(directory, spread(Blip2ForConditionalGeneration(Blip2Config(**WITH_T5))))
+    return with_pieces(saved(directory, spread(Blip2ForConditionalGeneration(Blip2Config(**WITH_T5)))))
+
+
+def with_pieces(directory: Path) -> Path:
+    """The tokenizer of a FlanT5 in place of BERT's."""
+    for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
+        (directory / name).unlink()
     shutil.copy(PIECES, directory)
     return directory
 

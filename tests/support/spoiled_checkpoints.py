@@ -20,3 +20,11 @@ def cut_weights(directory):
     """The weights end early."""
     path = directory / "model.safetensors"
     path.write_bytes(path.read_bytes()[:5000])
+
+
+SPOILED = {
+    no_config: r"config\.json: missing",
+    no_weights: r"no weights found \(looked for model\.safetensors",
+    pickled_weights: r"pytorch_model\.bin: weights are read from safetensors only",
+    cut_weights: r"model\.safetensors: cannot be (loaded|read)",
+}

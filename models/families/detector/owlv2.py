@@ -7,6 +7,7 @@ masks.
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,8 @@ class Owlv2:
         for image, feature in zip(images, features, strict=True):
             labels = self._embedded(image.labels)
             logits, _ = self._network.class_predictor(feature[None], labels[None])
-            found.append(logits[0].float().sigmoid().max(-1))
+            numbers = logits[0].float()  # the sigmoid makes a 1 of an infinite one
+            found.append(numbers.sigmoid().where(numbers.isfinite(), nan).max(-1))
         rows = zip(images, boxes.cpu(), found, strict=True)
         return [
             self._detections(image, box, best.values.cpu(), best.indices.cpu()) for image, box, best in rows

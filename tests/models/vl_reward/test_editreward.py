@@ -4,7 +4,8 @@ import torch
 from safetensors.torch import load_file
 
 from models.core.calls import EditCall
-from tests.models.vl_reward.kinds import EDITREWARD, ON_THE_CPU
+from tests.models.contract.kind import ON_THE_CPU
+from tests.models.contract.qwens import EDITREWARD
 from tests.support.vl_checkpoints import outputs, qwen2_5_vl
 
 
@@ -15,7 +16,7 @@ def test_the_source_is_part_of_the_key(models, answers):
 
     assert call.key(()) != swapped.key(())
     [other] = outputs(models("editreward"), swapped)
-    assert max(abs(a - b) for a, b in zip(other, answers("editreward")[0], strict=True)) > 1e-3
+    assert max(abs(a - b) for a, b in zip(other, answers("editreward")[0].outputs, strict=True)) > 1e-3
 
 
 def test_a_file_of_pytorch_has_the_same_outputs(directories, models, tmp_path):

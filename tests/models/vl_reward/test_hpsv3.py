@@ -6,7 +6,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.models.vl_reward.kinds import HPSV3, ON_THE_CPU
+from tests.models.contract.kind import ON_THE_CPU
+from tests.models.contract.qwens import HPSV3
 from tests.support.vl_checkpoints import outputs
 
 

@@ -1,7 +1,7 @@
 """HPSv3++: a picture is judged at a step of a training."""
 
 from models.core.calls import ProgressCall
-from tests.models.vl_reward.kinds import FIRST
+from tests.models.contract.qwens import FIRST
 from tests.support.vl_checkpoints import outputs
 
 

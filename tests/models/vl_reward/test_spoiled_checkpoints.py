@@ -7,7 +7,8 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from models.core.contract import CheckpointError
-from tests.models.vl_reward.kinds import EDITREWARD, HPSV3, HPSV3PP, KINDS, ON_THE_CPU, VIDEOALIGN
+from tests.models.contract.kind import ON_THE_CPU
+from tests.models.contract.qwens import EDITREWARD, HPSV3, HPSV3PP, REWARDS, VIDEOALIGN
 from tests.support.vl_checkpoints import configure, set_in
 
 
@@ -136,5 +137,5 @@ def test_a_spoiled_checkpoint_is_one_line(directories, tmp_path, name, spoil, wh
     path = shutil.copytree(directories(name), tmp_path / name)
     spoil(path)
     with pytest.raises(CheckpointError, match=why) as told:
-        KINDS[name].model(path, **ON_THE_CPU)
+        REWARDS[name].model(path, **ON_THE_CPU)
     assert "\n" not in str(told.value)

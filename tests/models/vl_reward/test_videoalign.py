@@ -8,8 +8,9 @@ import torch
 from models.core.calls import VideoCall
 from models.core.contract import ModelError
 from models.families.videoalign.model import Lora, VideoAlign
-from tests.models.vl_reward.kinds import ON_THE_CPU, SAID
-from tests.models.vl_reward.kinds import VIDEOS as CALLS
+from tests.models.contract.kind import ON_THE_CPU
+from tests.models.contract.qwens import SAID
+from tests.models.contract.qwens import VIDEOS as CALLS
 from tests.support.vl_checkpoints import outputs, set_in, tensors
 
 

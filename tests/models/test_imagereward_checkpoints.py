@@ -5,8 +5,8 @@ import torch
 from transformers import BertTokenizer
 
 from models.core.contract import CheckpointError
-from models.families.imagereward.model import ImageReward
-from tests.models.imagereward.golden import CALLS, ON_THE_CPU, SAID, rewards
+from tests.models.contract.kind import outcomes
+from tests.models.contract.kinds import IMAGEREWARD, SAID
 from tests.support.imagereward_checkpoints import (
     as_safetensors,
     configure,
@@ -34,12 +34,14 @@ def words_of_another_format(directory):
 @pytest.mark.parametrize(
     "change", [as_safetensors, before_pytorch_1_6, without_what_is_not_used, words_of_another_format]
 )
-def test_other_files_with_the_same_content_give_the_same_scores(checkpoint, change):
+def test_other_files_with_the_same_content_give_the_same_scores(own, change):
     """Safetensors, an old pickle, tensors that no score needs, and the words as tokenizer.json."""
-    change(checkpoint)
-    expected = [row["score"] for row in SAID["scores"][:2]]
+    directory = own("imagereward")
+    change(directory)
+    found = outcomes(IMAGEREWARD.load(directory), *IMAGEREWARD.calls[:2])
 
-    assert rewards(ImageReward(checkpoint, **ON_THE_CPU), *CALLS[:2]) == pytest.approx(expected, abs=1e-5)
+    expected = [row["score"] for row in SAID["scores"][:2]]
+    assert [each.value for each in found] == pytest.approx(expected, abs=1e-5)
 
 
 def no_weights(directory):
@@ -146,8 +148,9 @@ BAD = [
 
 
 @pytest.mark.parametrize(("spoil", "reason"), BAD, ids=[spoil.__name__ for spoil, _ in BAD])
-def test_a_checkpoint_that_cannot_be_used_is_one_line_that_names_the_file(checkpoint, spoil, reason):
+def test_a_checkpoint_that_cannot_be_used_is_one_line_that_names_the_file(own, spoil, reason):
     """Before anything is served."""
-    spoil(checkpoint)
+    directory = own("imagereward")
+    spoil(directory)
     with pytest.raises(CheckpointError, match=reason):
-        ImageReward(checkpoint, **ON_THE_CPU)
+        IMAGEREWARD.load(directory)
