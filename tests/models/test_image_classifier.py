@@ -41,21 +41,21 @@ def scored(model, pictures):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_score_is_one_minus_the_probabilities_of_transformers(directories, kind):
+def test_the_score_is_one_minus_the_probabilities_of_transformers(directories, models, kind):
     """Of the unsafe labels, each of which follows; in one batch, where transformers gets one picture."""
     pictures = [noise(*size) for size in [*SIZES, *(STRIPS if kind == "vit" else [])]]
-    found, reference = scored(loaded(directories(kind)), pictures), unsafe_shares(directories(kind))
+    found, reference = scored(models(kind), pictures), unsafe_shares(directories(kind))
     for picture, outcome in zip(pictures, found, strict=True):
         assert reference(RewardCall(Image.of(picture))) == pytest.approx(outcome.outputs, rel=0, abs=1e-5)
     assert 0.02 < np.ptp([outcome.value for outcome in found])
 
 
-def test_a_long_strip_is_cut_where_its_ends_are_cropped(directories):
+def test_a_long_strip_is_cut_where_its_ends_are_cropped(models):
     """A whole one, resized by its shorter edge, would take gigabytes; a ViT squashes it instead."""
     strip = noise(16_000, 1)
     middle = strip.crop((7968, 0, 8032, 1))
     for kind, cut in (("convnext", True), ("vit", False)):
-        model = loaded(directories(kind))
+        model = models(kind)
         whole, part = (model.prepare(RewardCall(Image.of(picture))).data for picture in (strip, middle))
 
         assert cut == torch.equal(whole, part)
@@ -78,7 +78,7 @@ def test_a_long_strip_is_whole_where_nothing_is_cropped(tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["L", "LA", "1", "P", "RGBA", "I;16", "CMYK"])
-def test_pictures_of_any_mode_are_scored_by_their_colours(directories, mode):
+def test_pictures_of_any_mode_are_scored_by_their_colours(directories, models, mode):
     """Greyscale and others as in RGB; what is transparent is white, as a viewer shows it."""
     picture = noise(40, 30)
     picture = picture.convert("L").convert("I;16") if mode == "I;16" else picture.convert(mode)
@@ -87,7 +87,7 @@ def test_pictures_of_any_mode_are_scored_by_their_colours(directories, mode):
     buffer = io.BytesIO()
     picture.save(buffer, "TIFF" if mode == "CMYK" else "PNG")
     image = Image(buffer.getvalue())
-    model = loaded(directories("vit"))
+    model = models("vit")
     [found] = model.score([model.prepare(RewardCall(image))])
 
     assert found.value == pytest.approx(safe(unsafe_shares(directories("vit")), image.rgb), abs=1e-5)

@@ -75,12 +75,6 @@ def test_a_foreign_prompt_gets_no_questions(llm: QuestionLLM, prompt: str) -> No
     assert ask(llm, prompt) == [Text('{"questions":[]}')]
 
 
-def test_company_changes_nothing(llm: QuestionLLM) -> None:
-    """A prompt gets the same text alone and among others, in their order."""
-    prompts = ["no star", "a red circle above a red square", "five rings", "a photo of a cat"]
-    assert ask(llm, *prompts) == [ask(llm, prompt)[0] for prompt in prompts]
-
-
 def test_a_schema_binds_and_changes_nothing_that_follows_it(llm: QuestionLLM) -> None:
     """The scene graph's own schema leaves every letter; a foreign one is followed all the same."""
     user = user_message("dsg", "a red circle left of a blue circle")

@@ -40,9 +40,9 @@ def calls():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_cosines_are_those_of_transformers(directories, kind):
+def test_cosines_are_those_of_transformers(directories, models, kind):
     """In one batch, where transformers gets each pair by itself; odd sizes, capitals, no text, a long one."""
-    found = [outcome.vector for outcome in embedded(clip(directories(kind)), calls())]
+    found = [outcome.vector for outcome in embedded(models(kind), calls())]
     ours = np.array(found[: len(SIZES)]) @ np.array(found[len(SIZES) :]).T
     expected = cosines(kind, directories(kind), [noise(*size) for size in SIZES], TEXTS)
 
@@ -52,9 +52,9 @@ def test_cosines_are_those_of_transformers(directories, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_text_that_is_cut_says_so(directories, kind):
+def test_a_text_that_is_cut_says_so(models, kind):
     """One more token than fit is one too many."""
-    model = clip(directories(kind))
+    model = models(kind)
     lengths = {
         count: model.prepare(TextCall("a" * count if kind == "siglip2" else "dog " * count))
         for count in range(80)

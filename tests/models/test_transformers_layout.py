@@ -178,12 +178,6 @@ def test_the_scale_is_the_checkpoints_own(tmp_path):
     assert np.exp(4.0) == pytest.approx(clip(tmp_path).info.logit_scale)
 
 
-def test_bfloat16_is_near_float32(tmp_path):
-    """Within 0.02."""
-    save_published(tmp_path)
-    assert np.abs(cosines(clip(tmp_path)) - cosines(clip(tmp_path, "bfloat16"))).max() < 0.02
-
-
 def changed(directory, change):
     """The weights in *directory* after *change*."""
     tensors = load_file(directory / "model.safetensors")

@@ -37,14 +37,12 @@ class Gpu:
         make: writes a checkpoint for it; None for the small one.
         settings: of its table, besides those of the kind.
         calls: how many there are.
-        result: of each call, where a model checks numbers that a dry run does not have.
     """
 
     dtype: str = "bfloat16"
     make: Callable[[Path], Any] | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     calls: int = 12
-    result: type | None = None
 
     @property
     def seen(self) -> Sequence[Any]:

@@ -19,7 +19,6 @@ from models.core.calls import (
     RewardCall,
     TextCall,
 )
-from models.core.contract import ModelError
 from models.core.outcomes import Detections, Embedding, Entailment, Likelihood, Reward, Text
 from models.families.question_llm.model import user_message
 from models.images.image import Image
@@ -104,8 +103,6 @@ ARTIFACT = Kind(
     near={"bfloat16": 0.1},
     rounded=lambda model: model._network,
     last=lambda model: model._network.decode_head.classifier.bias,
-    parts=lambda model: [model._network.decode_head.classifier],
-    gpu=Gpu(result=ModelError),
 )
 
 
@@ -237,8 +234,7 @@ def clip(family: str, make: Any, rounded: Any, **more: Any) -> Kind:
         make=make,
         calls=EMBEDDED,
         result=Embedding,
-        within=1e-5,
-        near={"bfloat16": 0.05},
+        near={"bfloat16": 0.02},
         rounded=rounded,
         **more,
     )
@@ -254,6 +250,7 @@ CLIPS = {
         calls=likelihoods(["a red circle?", "a blue square left of a green star", "star"]),
         result=Likelihood,
         rounded=lambda model: model.forward,
+        last=lambda model: model.forward._head,
     ),
     **{
         kind: clip("transformers_clip", partial(transformers_clips.save, kind), attrgetter("network"))

@@ -1,6 +1,7 @@
 """What holds for each local model: the numbers of other code, in any batch, or errors in their place."""
 
 import hashlib
+from functools import cache
 
 import pytest
 import torch
@@ -120,9 +121,24 @@ def test_an_output_that_is_not_finite_is_an_error(kind, directory):
         assert [ModelError] * 2 == [*map(type, outcomes(model, *kind.calls[:2]))]
 
 
-def test_a_table_loads_the_checkpoint_and_the_model_says_what_it_is(kind, directory, model):
+@pytest.fixture(scope="module")
+def tables(directories):
+    """Return the model of a table with an id and a revision, and the files that were hashed for it."""
+
+    def loaded(name):
+        hashed, file_digest = [], hashlib.file_digest
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(
+                hashlib, "file_digest", lambda file, *a: hashed.append(file.name) or file_digest(file, *a)
+            )
+            return KINDS[name].load(directories(name), id="ours", revision="7"), hashed
+
+    return cache(loaded)
+
+
+def test_a_table_loads_the_checkpoint_and_the_model_says_what_it_is(name, kind, directory, model, tables):
     """Its role, and a label of the directory and a hash of its files, or of the table; it answers."""
-    named = kind.load(directory, id="ours", revision="7")
+    named, _ = tables(name)
     [answered] = outcomes(named, named.example())
 
     role = families()[kind.family].role
@@ -154,8 +170,7 @@ def test_a_tensor_that_is_left_on_the_cpu_raises(kind, directory, found, tmp_pat
         model = kind.load(directory, dtype=kind.gpu.dtype, device="cuda", revision="-", **kind.gpu.settings)
         seen = kind.gpu.stand_ins(model, monkeypatch)
         batch = [model.prepare(call) for call in kind.some(kind.calls)[: kind.gpu.calls]]
-        answered = [kind.gpu.result or type(each) for each in kind.some(found)[: kind.gpu.calls]]
-        assert answered == [*map(type, model.score(batch))]
+        assert [*map(type, kind.some(found)[: kind.gpu.calls])] == [*map(type, model.score(batch))]
         assert [*kind.gpu.seen] == [*seen]
         for part in kind.parts(model):
             part.to("cpu")
@@ -191,14 +206,10 @@ def test_a_spoiled_checkpoint_is_one_line_whether_it_is_loaded_or_planned(kind, 
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name != "clip"])
-def test_every_file_of_a_directory_is_part_of_the_identity(kind, directory, monkeypatch):
+def test_every_file_of_a_directory_is_part_of_the_identity(name, directory, tables):
     """Also under a revision of the settings, which stays the label."""
-    hashed, file_digest = [], hashlib.file_digest
-    monkeypatch.setattr(
-        hashlib, "file_digest", lambda file, *a: hashed.append(file.name) or file_digest(file, *a)
-    )
-    info = kind.load(directory, revision="7").info
+    model, hashed = tables(name)
 
     assert {str(path) for path in directory.rglob("*.*") if path.name not in UNUSED} <= {*hashed}
-    assert info.revision.partition("+")[0] == "7"
-    assert info.files
+    assert model.info.revision.partition("+")[0] == "7"
+    assert model.info.files
