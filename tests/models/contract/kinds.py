@@ -179,7 +179,6 @@ def nli(make: Any, reference: Any, last: Any) -> Kind:
         near={"bfloat16": 0.1},
         rounded=lambda model: model._network._network,
         last=last,
-        parts=lambda model: [model._network._network],
     )
 
 
@@ -253,8 +252,14 @@ CLIPS = {
         last=lambda model: model.forward._head,
     ),
     **{
-        kind: clip("transformers_clip", partial(transformers_clips.save, kind), attrgetter("network"))
-        for kind in ("siglip", "siglip2", "align")
+        kind: clip(
+            "transformers_clip", partial(transformers_clips.save, kind), attrgetter("network"), **parts
+        )
+        for kind, parts in {
+            "siglip": {"parts": lambda model: [model.network.text_model.embeddings]},
+            "siglip2": {},  # on a GPU, its shapes depend on each picture's
+            "align": {"parts": lambda model: [model.network.text_model.embeddings]},
+        }.items()
     },
 }
 
