@@ -208,7 +208,7 @@ def test_a_spoiled_checkpoint_is_one_line_whether_it_is_loaded_or_planned(kind, 
         assert "\n" not in str(told.value.__cause__)
 
 
-@pytest.mark.parametrize("name", [name for name in KINDS if name != "clip"])
+@pytest.mark.parametrize("name", KINDS)
 def test_every_file_of_a_directory_is_part_of_the_identity(name, directory, tables):
     """Also under a revision of the settings, which stays the label."""
     model, hashed = tables(name)
