@@ -122,6 +122,24 @@ def test_what_a_caller_catches_as_the_client_s_error_lives_in_one_module():
     assert {"scoregate.errors"} == {*classes_below(ours).values()}
 
 
+FLAG = re.compile(r"(?<![-\w`])--[a-z]")
+
+
+def test_an_error_outside_the_command_line_names_no_flag():
+    """A caller in Python has arguments; `errors.named` is shown as a flag by the command line."""
+    found = [
+        f"{module}:{node.lineno}"
+        for module, path in MODULES.items()
+        if module.startswith("scoregate") and not module.startswith("scoregate.cli")
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Raise) and "MissingPartError" not in ast.unparse(node)  # text of a page
+        for text in ast.walk(node)
+        if isinstance(text, ast.Constant) and isinstance(text.value, str) and FLAG.search(text.value)
+    ]
+
+    assert [] == found
+
+
 NAMED_PICTURE = {
     "service.core.settings.dialects.max_pictures",  # a setting
     "scoregate.evaluation.versus.pictures",  # a field of JSON

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, TypeVar
 
-from scoregate.errors import InputError, NoColumnError
+from scoregate.errors import InputError, NoColumnError, named
 from scoregate.records import Record, number, truth
 from scoregate.runs.plan import Line, is_line
 from scoregate.runs.results import line_of, nested, records_in
@@ -97,13 +97,15 @@ class CalibrationSettings:
 
     def __post_init__(self) -> None:
         if self.false_accept_rate is not None and not self.label:
-            raise InputError("--false-accept-rate needs labels: name their column with --label")
+            raise InputError(
+                f"{named('false_accept_rate')} needs labels: name their column with {named('label')}"
+            )
         if self.pass_rate == 0:
-            raise InputError("--pass-rate 0 passes nothing, so there is no threshold to choose")
+            raise InputError(f"{named('pass_rate', 0)} passes nothing, so there is no threshold to choose")
         if self.threshold is not None and not self.like:
-            raise InputError("--threshold is that of the model whose scores --like names")
+            raise InputError(f"{named('threshold')} is that of the model whose scores {named('like')} names")
         if self.like and self.label:
-            raise InputError("--like takes neither --label nor --plot")
+            raise InputError(f"{named('like')} takes neither {named('label')} nor {named('plot')}")
 
 
 @dataclass
@@ -190,7 +192,7 @@ def only_metric(record: Record, path: Path) -> str:
     if len(names) == 1:
         return str(names[0])
     offered = ", ".join(map(str, names or record.values))
-    raise InputError(f"{path}: say which scores are meant with --metric; there are {offered}")
+    raise InputError(f"{path}: say which scores are meant with {named('metric')}; there are {offered}")
 
 
 def add_record(samples: Samples, record: Record, label: str | None) -> None:

@@ -6,15 +6,36 @@ Both whole requests and single metrics of an item fail with one of these.
 
 from __future__ import annotations
 
+import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Self
 
 from scoregate.policy import UNREADABLE
 
+# A setting in the detail of an error: its name, and its value in Python and as it is.
+SETTING_MARK = re.compile("\0(\\w+)(?:\1(.*?)\1(.*?))?\0", re.DOTALL)
+
 CLIENT_CLOSED = "closed"  # the code of an error of a client that was closed, for which nothing is tried again
+
+
+def named(setting: str, value: object = None) -> str:
+    """
+    Return a setting for the detail of an error, which shows it as an argument in Python.
+
+    The command line shows its flag in place of the name, see `ScoregateError.with_flags`.
+    """
+    if value is None:
+        return f"\0{setting}\0"
+    plain = str(value).replace("\0", "")
+    return f"\0{setting}\1{value!r}\1{plain}\0"
+
+
+def in_python(mark: re.Match[str]) -> str:
+    """Return a setting of `named` as an argument in Python."""
+    return f"`{mark[1]}`" if mark[2] is None else f"{mark[1]}={mark[2]}"
 
 
 class ScoregateError(Exception):
@@ -46,7 +67,8 @@ class ScoregateError(Exception):
         retry_after_s: float | None = None,
     ) -> None:
         self.code = code or type(self).code
-        self.detail = detail or self.code
+        self._marked = detail or self.code
+        self.detail = SETTING_MARK.sub(in_python, self._marked)
         self.status = status
         self.request_id = request_id
         self.errors = tuple(errors)
@@ -66,10 +88,22 @@ class ScoregateError(Exception):
         """Return the error of one score as the service and files of results hold it."""
         return {"code": self.code, "detail": self.detail}
 
-    def at(self, place: str) -> ScoregateError:
+    def at(self, place: str) -> Self:
         """Return a copy whose detail begins with *place*."""
+        return self._with(f"{place}: {self._marked}")
+
+    def with_flags(self, flag_of: Callable[[str, str | None], str]) -> Self:
+        """
+        Return a copy with the flags of the command line in place of the names of settings.
+
+        Args:
+            flag_of: returns the text of a setting and its value, if that is shown.
+        """
+        return self._with(SETTING_MARK.sub(lambda mark: flag_of(mark[1], mark[3]), self._marked))
+
+    def _with(self, marked: str) -> Self:
         error = copy(self)
-        error.detail = f"{place}: {self.detail}"
+        error._marked, error.detail = marked, SETTING_MARK.sub(in_python, marked)
         error.args = (error.detail,)
         return error
 
@@ -103,8 +137,9 @@ class NoColumnError(InputError, code="no_column"):
 
     Attributes:
         names: of the columns that there are.
-        option: that names the column on the command line; empty if it is not known.
-        taken: columns that other options name.
+        setting: that names the column; empty if it is not known.
+        before: stands before the column in the setting's value, such as `ocr.text=`.
+        taken: columns that other settings name.
         note: stands at the end.
     """
 
@@ -113,15 +148,15 @@ class NoColumnError(InputError, code="no_column"):
         place: object,
         column: str,
         names: Iterable[str],
-        option: str = "",
+        setting: str = "",
         taken: Iterable[str] = (),
         note: str = "",
+        before: str = "",
     ) -> None:
         self.place, self.column, self.names = place, column, [*dict.fromkeys(names)]
-        self.option, self.taken, self.note = option, {*taken}, note
+        self.setting, self.before, self.taken, self.note = setting, before, {*taken}, note
         there = ", ".join(self.names) or "none"
-        between = "" if option.endswith("=") else " "
-        hint = f": {option}{between}{self.likely}" if option else ""
+        hint = f": {named(setting, before + self.likely)}" if setting else ""
         super().__init__(f"{place}: no column {column!r}; there are {there}{hint}{note}")
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from scoregate.client import Client
-from scoregate.errors import InputError, ScoregateError
+from scoregate.errors import InputError, ScoregateError, named
 from scoregate.local import Service
 from scoregate.results import Notice, QuestionSet, demos
 from scoregate.settings import Setting
@@ -110,7 +110,7 @@ def models(settings: ModelsSettings, service: Service) -> dict[str, Any]:
     """
     action, name = settings.action, settings.name
     if settings.revision and action != "load":
-        raise InputError("--revision belongs to load")
+        raise InputError(f"{named('revision')} belongs to load")
     if action and not name:
         raise InputError(f"{action} needs the name of a model")
     with service.client() as client:

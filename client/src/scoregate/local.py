@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 from scoregate.aio import AsyncClient
 from scoregate.client import Client, OnePortal, closed_meanwhile, ending
-from scoregate.errors import InputError, NotReadyError, ScoregateError
+from scoregate.errors import InputError, NotReadyError, ScoregateError, named
 from scoregate.items import names_of
 from scoregate.text import meant, meant_file, say
 from scoregate.transport import IN_PROCESS, InProcessTransport
@@ -358,11 +358,12 @@ class Service:
     @property
     def models(self) -> list[str]:
         """The models to load; none of a service.  Raises `InputError` for both."""
-        given = {"--base-url": self.base_url, "--api-key": self.api_key}
-        named = [name for name, value in given.items() if value is not None]
-        if named and self.local:
-            raise InputError(f"--local and {named[0]}: models of this process have no address and no key")
-        return [*self.local] or ([] if named else os.environ.get("SCOREGATE_LOCAL", "").split())
+        given = {"base_url": self.base_url, "api_key": self.api_key}
+        remote = [name for name, value in given.items() if value is not None]
+        if remote and self.local:
+            both = f"{named('local')} and {named(remote[0])}"
+            raise InputError(f"{both}: models of this process have no address and no key")
+        return [*self.local] or ([] if remote else os.environ.get("SCOREGATE_LOCAL", "").split())
 
     def client(
         self,
@@ -391,7 +392,10 @@ class Service:
                 given = given_of(names, (), "", self.policies, metrics, options)
                 return _loaded(given, more)
             if self.policies:
-                raise InputError("--policy-file is for models of --local: a service has policies of its own")
+                whose = f"{named('policy_file')} is for models of {named('local')}"
+                raise InputError(f"{whose}: a service has policies of its own")
             return Client(self.base_url, api_key=self.api_key, **more)
+        except ScoregateError:  # an error about settings is a ValueError, too
+            raise
         except (ValueError, ImportError) as exc:
             raise InputError(str(exc)) from exc

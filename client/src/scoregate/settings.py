@@ -15,7 +15,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.records import GZIP, json_or_text, number, strict_json, toml_of
 from scoregate.text import meant, shown
 
@@ -25,7 +25,6 @@ CONCURRENCY = 8  # requests at the same time
 ORIENT = ("as_stored", "exif")
 VERSION = version("scoregate-client")  # the version of this package
 METRIC = "vqascore"  # the default
-ANY_MODELS = "--allow-model-change"  # the flag
 
 
 class SettingError(ArgumentTypeError, ValueError):
@@ -164,6 +163,8 @@ def value_of(known: "Field[Any]", setting: Setting, value: Any) -> Any:
 
     try:
         if get_origin(of) is Mapping:
+            if not isinstance(value, Mapping):
+                raise ValueError("no mapping, such as {'NAME': …}")
             return {name: one(each) if setting.parse else each for name, each in value.items()}
         if setting.several:
             values = tuple(map(one, value if isinstance(value, list | tuple) else [value]))
@@ -221,7 +222,7 @@ def metric_options(
         name, equals, value = text.partition("=")
         metric, dot, option = name.rpartition(".")  # the metric may be an output: METRIC.OUTPUT
         if not (equals and dot and metric and option):
-            raise InputError(f"--option {shown(text)}: it has the form METRIC.OPTION=VALUE")
+            raise InputError(f"{named('option', shown(text))}: it has the form METRIC.OPTION=VALUE")
         found.setdefault(metric, {})[option] = option_value(value)
     return found
 
@@ -248,7 +249,7 @@ def metric_names(texts: Sequence[str]) -> list[str]:
     names = (name.strip() for text in texts for name in text.split(","))
     found = list(dict.fromkeys(filter(None, names)))
     if texts and not found:
-        raise InputError("-m: names no metric")
+        raise InputError("no metric is named")
     return found
 
 

@@ -105,7 +105,7 @@ def test_a_threshold_is_chosen_from_a_program(tmp_path):
 
     assert ([], 0.8, 1.0) == (notes, found.threshold, found.auc)
     assert {"false_accept_rate": 0.0} == found.as_json()["wanted"]
-    with pytest.raises(InputError, match="--threshold is that of the model whose scores --like names"):
+    with pytest.raises(InputError, match="`threshold` is that of the model whose scores `like` names"):
         CalibrationSettings(scores=tmp_path / "none.csv", threshold=0.5)
 
 

@@ -13,6 +13,7 @@ from scoregate.errors import (
     NoColumnError,
     ScoregateError,
     error_of,
+    named,
     tree,
 )
 from service.core import errors
@@ -69,7 +70,7 @@ def test_an_error_travels_between_processes():
 @pytest.mark.parametrize(
     "error",
     [
-        NoColumnError("rows.csv", "image", ["file", "prompt"], "--image-column", ["prompt"]),
+        NoColumnError("rows.csv", "image", ["file", "prompt"], "image_column", ["prompt"]),
         ColumnError("metric", "it is constant"),
         InputError("rows.csv: no rows"),
     ],
@@ -86,6 +87,25 @@ def test_an_error_of_a_file_travels_between_processes(error):
 def test_no_response_is_an_error_of_a_file():
     """Such an error has other arguments; the code of one in a response is unknown."""
     assert ScoregateError is type(error_of({"code": NoColumnError.code, "detail": "x"}))
+
+
+def test_the_command_line_shows_flags_in_place_of_settings():
+    """Also in a copy that came from another process, behind a place."""
+    error = InputError(f"{named('any_path')} and {named('grid', '2x2')}: give one").at("rows.csv")
+    copy = pickle.loads(pickle.dumps(error))
+    typed = copy.with_flags(lambda name, value: f"<{name} {value}>")
+
+    assert "rows.csv: `any_path` and grid='2x2': give one" == error.detail == str(copy)
+    assert "rows.csv: <any_path None> and <grid 2x2>: give one" == typed.detail == str(typed)
+
+
+def test_a_value_of_a_setting_may_be_any_text():
+    """Its characters are not taken for those of a mark."""
+    value = "0\0x\1\0"
+    error = InputError(f"{named('grid', value)}: none")
+
+    assert f"grid={value!r}: none" == error.detail
+    assert "0x\1: none" == error.with_flags(lambda _, value: value).detail
 
 
 @pytest.mark.parametrize(

@@ -79,10 +79,12 @@ def run(name: str, *, client: scoregate.Client | None = None, **settings: Any) -
     Args:
         name: of `BENCHMARKS`.
         client: scores pictures; by default `Client()`, opened when the first pictures have to be scored.
-        settings: those of the benchmark's class `BENCHMARKS[name].benchmark.settings`; paths may be texts.
+        settings: options of the command, the fields of `BENCHMARKS[name].benchmark.settings`; paths may be
+            texts.
 
     Raises:
         InputError: there is no such benchmark or setting, or a file or a folder is not valid.
+        OSError: a file cannot be read.
         ScoregateError: the service failed as a whole.
     """
     if name not in BENCHMARKS:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Generic, TypeVar
 
-from scoregate.errors import ColumnError, InputError, NoColumnError
+from scoregate.errors import ColumnError, InputError, NoColumnError, named
 from scoregate.evaluation.arrays import Floats
 from scoregate.evaluation.tables import LOWER, Table, rows_of, text
 from scoregate.records import Record
@@ -138,7 +138,7 @@ def joined(data: Table, scores: Table, keys: Sequence[JoinColumns], *, by_order:
         lacking = scores if any(each.keys() <= cells.keys() for each in keys) else data
         wanted = dict.fromkeys(" and ".join(each.values() if lacking is scores else each) for each in keys)
         place = f"{lacking.path}: no column {' or '.join(wanted)}"
-        raise InputError(f"{place} to join by; --by-order joins rows by their order")
+        raise InputError(f"{place} to join by; {named('by_order')} joins rows by their order")
     said = f"{used} of {len(scores.records)} rows of {scores.path.name} by {how}"
     return replace(data, records=rows, joined=(*data.joined, said))
 
@@ -188,15 +188,15 @@ def metrics_of(
                 cells = probe.numbers(name)
                 found += [(table, name)] if (cells == cells).any() else []
         if len(found) == before:
-            raise InputError(f"{table.path}: there is no column of scores; name a file by --scores")
+            raise InputError(f"{table.path}: there is no column of scores; name a file by {named('scores')}")
     names = list(dict.fromkeys(name for _, name in found))
     if missing := [name for name in settings.metric if name not in names]:
         files = ", ".join(map(str, settings.scores or [settings.data]))
         raise NoColumnError(files, missing[0], offered)
-    for option, given in {"lower-is-better": settings.lower_is_better, **more}.items():
+    for setting, given in {"lower_is_better": settings.lower_is_better, **more}.items():
         if unknown := [name for name in given if name not in names]:
             raise InputError(
-                f"--{option} {unknown[0]}: no such metric is printed; there are {', '.join(names)}"
+                f"{named(setting, unknown[0])}: no such metric is printed; there are {', '.join(names)}"
             )
     return found
 

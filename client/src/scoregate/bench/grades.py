@@ -20,7 +20,7 @@ from typing import Annotated, Any
 
 from scoregate.bench.answers import Answers, BenchmarkItem, Question, Reading
 from scoregate.bench.benchmark import GeneratorSettings
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.records import number as number_in
 from scoregate.settings import Setting
 
@@ -67,7 +67,7 @@ def graded(settings: JudgeSettings, group: str = "", **data: str) -> dict[str, A
         InputError: an option of the metric names another rubric.
     """
     if "rubric" in settings.options.get(JUDGE, {}):
-        raise InputError("--option judge.rubric: name the rubric by --rubric")
+        raise InputError(f"{named('option')} judge.rubric: name the rubric by {named('rubric')}")
     rubric = settings.rubric.replace("{type}", group)
     return {JUDGE: {"rubric": rubric} | ({"data": data} if data else {})}
 

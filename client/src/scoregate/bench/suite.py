@@ -34,7 +34,7 @@ from typing import Annotated, Any
 from scoregate.bench import BENCHMARKS, GENERATORS
 from scoregate.bench.benchmark import Benchmark, Connect, GeneratorSettings
 from scoregate.bench.suite_page import latex_of, page, worst
-from scoregate.errors import InputError, NoResultError, ServiceConnectionError, ServiceTimeoutError
+from scoregate.errors import InputError, NoResultError, ServiceConnectionError, ServiceTimeoutError, named
 from scoregate.evaluation.bootstrap import Drawings
 from scoregate.formats import NO_VALUE, cell
 from scoregate.records import json_of, toml_of
@@ -282,7 +282,9 @@ def run_suite(settings: SuiteSettings, connect: Connect) -> SuiteReport:
     """
     then = manifest_in(settings.again) if settings.again else None
     if then and settings.out and (settings.out / MANIFEST).exists():
-        raise InputError(f"--out {settings.out}: --again scores anew, and there is a report already")
+        raise InputError(
+            f"{named('out')} {settings.out}: {named('again')} scores anew, and there is a report already"
+        )
     settings, content, base = again(settings, then) if then else chosen(settings)
     if not settings.generators:
         raise InputError("name a generator: [NAME=]FOLDER")
@@ -302,12 +304,12 @@ def run_suite(settings: SuiteSettings, connect: Connect) -> SuiteReport:
 def chosen(settings: SuiteSettings) -> tuple[SuiteSettings, SuiteEntries, Path]:
     """Return the settings with a folder of the report, the entries, and the folder of their data."""
     if settings.suite is None:
-        raise InputError("name a suite by --suite, or a manifest by --again")
+        raise InputError(f"name a suite by {named('suite')}, or a manifest by {named('again')}")
     path = BUILT_IN.get(settings.suite) or Path(settings.suite)
     if not path.exists():
         near = meant(settings.suite, BUILT_IN) or meant_file(path)
         raise InputError(
-            f"--suite {path}: no such file, and the built-in suites are {', '.join(BUILT_IN)}{near}"
+            f"{named('suite')} {path}: no such file, and the built-in suites are {', '.join(BUILT_IN)}{near}"
         )
     base = settings.data or (Path() if settings.suite in BUILT_IN else path.parent)
     out = settings.out or Path(f"report-{Path(settings.suite).stem}")

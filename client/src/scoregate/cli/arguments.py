@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, NoReturn, TypeVar, cast, get_args
 
 import scoregate
 from scoregate import settings
+from scoregate.errors import InputError
 from scoregate.local import NOT_LOADED, Service
 from scoregate.settings import (
     ORIENT,
@@ -38,11 +39,13 @@ INTERRUPTED_STATUS = 130
 TEMPORARY_STATUSES = frozenset({408, 429, 502, 503})  # statuses of a service that may answer a moment later
 
 MAX_PLACES = 3  # faults of a request that are printed
-COLUMN_OPTIONS = "column_options"  # the name of the arguments' field with the options that name columns
+COLUMN_OPTIONS = "column_options"  # the field of arguments with the settings that name columns
+FLAGS = "flags"  # the field of arguments with the flags of settings
 PLOTS = (".png", ".svg", ".pdf")
 TIMEOUT_S = 60.0
 
 S = TypeVar("S")
+E = TypeVar("E", bound=scoregate.ScoregateError)
 
 
 class UsageError(Exception):
@@ -287,7 +290,8 @@ def add_values(parser: argparse.ArgumentParser) -> None:
 def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
     """Declare the fields of a settings class."""
     groups: dict[str, Any] = {}
-    columns: dict[str, tuple[str, Any]] = parser.get_default(COLUMN_OPTIONS) or {}
+    columns: dict[str, Any] = parser.get_default(COLUMN_OPTIONS) or {}
+    flags_of: dict[str, str] = parser.get_default(FLAGS) or {}
     for each, setting in declared(kind).values():
         if not setting.option:
             continue
@@ -315,19 +319,31 @@ def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
         else:
             flags = setting.flags or [f"--{each.name.replace('_', '-')}"]
             to.add_argument(*flags, dest=each.name, required=required, **more)
+            flags_of[each.name] = next((flag for flag in flags if flag.startswith("--")), flags[0])
             if setting.column:
-                flag = next(flag for flag in flags if flag.startswith("--"))
-                columns[flag] = each.name, () if required else each.default
-    parser.set_defaults(**{COLUMN_OPTIONS: columns})
+                columns[each.name] = () if required else each.default
+    parser.set_defaults(**{COLUMN_OPTIONS: columns, FLAGS: flags_of})
 
 
 def column_options(arguments: argparse.Namespace) -> dict[str, list[str]]:
-    """Return the columns that each option names, by itself or by its default."""
+    """Return the columns that each setting names, by itself or by its default."""
     found = {}
-    for flag, (name, default) in getattr(arguments, COLUMN_OPTIONS, {}).items():
+    for name, default in getattr(arguments, COLUMN_OPTIONS, {}).items():
         value = getattr(arguments, name) or default or []
-        found[flag] = [value] if isinstance(value, str) else [*value]
+        found[name] = [value] if isinstance(value, str) else [*value]
     return found
+
+
+def with_flags(error: E, arguments: argparse.Namespace) -> E:
+    """Return an error with the flags of a command in place of the names of settings."""
+
+    flags: Mapping[str, str] = getattr(arguments, FLAGS, {})
+
+    def flag_of(name: str, value: str | None) -> str:
+        flag = flags.get(name, f"--{name.replace('_', '-')}")
+        return flag if value is None else f"{flag} {value}"
+
+    return error.with_flags(flag_of)
 
 
 def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:
@@ -340,7 +356,7 @@ def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:
     values: dict[str, Any] = {}
     for name, (_, setting) in declared(cast(type, kind)).items():
         if (value := getattr(arguments, name, None)) not in (None, []):
-            value = metric_names(value) if setting.commas else value
+            value = metrics_in(value) if setting.commas else value
             values[name] = tuple(value) if isinstance(value, list) else value
     if "options" in values and arguments.option:
         values["options"] = options_of(arguments)
@@ -356,6 +372,14 @@ def add_concurrency(parser: argparse.ArgumentParser) -> None:
 def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
     """Return the options of both forms, by metric.  Raises `InputError`, `OSError`."""
     return metric_options(arguments.option, arguments.options)
+
+
+def metrics_in(texts: Sequence[str]) -> list[str]:
+    """Return the names of metrics in texts, each once.  Raises `UsageError` if these have none."""
+    try:
+        return metric_names(texts)
+    except InputError:
+        raise UsageError("-m: names no metric") from None
 
 
 def service_of(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S) -> Service:

@@ -63,6 +63,7 @@ from scoregate.cli.arguments import (
     described,
     example_of,
     exit_code,
+    with_flags,
     with_notes,
 )
 from scoregate.errors import InputError, NoColumnError, NoResultError
@@ -198,13 +199,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
     except NoColumnError as exc:
-        return failed(shown(with_option(exc, column_options(arguments))), USAGE)
-    except (UsageError, InputError) as exc:
+        named = with_setting(exc, column_options(arguments))
+        return failed(shown(with_flags(named, arguments)), USAGE)
+    except InputError as exc:
+        return failed(shown(with_flags(exc, arguments)), USAGE)
+    except UsageError as exc:
         return failed(shown(exc), USAGE)
     except NoResultError as exc:
-        return failed(shown(exc), NO_SCORE)
+        return failed(shown(with_flags(exc, arguments)), NO_SCORE)
     except scoregate.ScoregateError as exc:  # before OSError, which the service's absence is, too
-        return failed(described(exc), exit_code(exc))
+        return failed(described(with_flags(exc, arguments)), exit_code(exc))
     except OSError as exc:  # a file that was named can't be read or written
         near = meant_file(exc.filename) if exc.filename and exc.errno == errno.ENOENT else ""
         return failed(shown(f"{exc.filename}: {exc.strerror}{near}" if exc.filename else exc), USAGE)
@@ -218,13 +222,13 @@ def end_at_once() -> None:
     os._exit(INTERRUPTED_STATUS)
 
 
-def with_option(fault: NoColumnError, options: Mapping[str, Sequence[str]]) -> NoColumnError:
-    """Return the error with the option that names the column; *options* name columns."""
-    if fault.option:
+def with_setting(fault: NoColumnError, settings: Mapping[str, Sequence[str]]) -> NoColumnError:
+    """Return the error with the setting that names the column; *settings* name columns."""
+    if fault.setting:
         return fault
-    option = next((flag for flag, columns in options.items() if fault.column in columns), "")
-    taken = fault.taken | {*chain.from_iterable(options.values())}
-    return NoColumnError(fault.place, fault.column, fault.names, option, taken, fault.note)
+    setting = next((name for name, columns in settings.items() if fault.column in columns), "")
+    taken = fault.taken | {*chain.from_iterable(settings.values())}
+    return NoColumnError(fault.place, fault.column, fault.names, setting, taken, fault.note)
 
 
 class Kept(logging.Handler):

@@ -56,7 +56,7 @@ from scoregate.data.rows import (
     related_in,
 )
 from scoregate.data.shards import samples_of, shards_of
-from scoregate.errors import BadImageError, InputError, NoColumnError
+from scoregate.errors import BadImageError, InputError, NoColumnError, named
 from scoregate.items import Item
 from scoregate.records import TABLES_OF_TEXT, Record, count, kind, records
 from scoregate.text import meant_file
@@ -231,19 +231,21 @@ class Dataset:
             chain.from_iterable(samples_of(each, self.image_part or "") for each in self.shards)
         )
 
-    def wanted(self) -> list[tuple[str, str]]:
-        """Return the columns that a table has to have, each with its argument."""
+    def wanted(self) -> list[tuple[str, str, str]]:
+        """Return the columns that a table has to have, each with its setting, and what precedes it there."""
         images = (
-            (self.frames_column, "--frames-column") if self.frames_column else (self.image, "--image-column")
+            (self.frames_column, "frames_column", "")
+            if self.frames_column
+            else (self.image, "image_column", "")
         )
-        prompts = [] if self.no_prompt else [(self.prompt_column, "--prompt-column")]
-        metrics = [(self.metrics_column, "--metrics-column")] if self.metrics_column else []
-        options = [(column, f"--option-column {name}=") for name, column in self.option_columns.items()]
+        prompts = [] if self.no_prompt else [(self.prompt_column, "prompt_column", "")]
+        metrics = [(self.metrics_column, "metrics_column", "")] if self.metrics_column else []
+        options = [(column, "option_column", f"{name}=") for name, column in self.option_columns.items()]
         return [images, *prompts, *metrics, *options]
 
     def has_columns(self, record: Record) -> bool:
         """Return True if a record has the columns; a matrix is always checked by more than one."""
-        return not self.matrix and all(column in record.values for column, _ in self.wanted())
+        return not self.matrix and all(column in record.values for column, _, _ in self.wanted())
 
     def check_columns(self, rows: Iterable[Record]) -> None:
         """Raise `InputError` if a column is missing: one line instead of an error for each row."""
@@ -260,13 +262,13 @@ class Dataset:
             )
         read = [*self.image.split(","), *self.prompt_column.split(",")]
         if self.matrix and (fault := taken([name for name in names if name not in read])):
-            raise InputError(fault)
-        for given, argument in self.wanted():
+            raise InputError(f"{named('matrix')} {fault}")
+        for given, setting, before in self.wanted():
             for column in given.split(",") if self.matrix else [given]:
                 if column not in names:
                     apart = NEIGHBOURS if self.shards and names == ["image"] else ""
-                    others = [name for name, _ in self.wanted() if name != column]
-                    raise NoColumnError(table, column, names, argument, others, apart)
+                    others = [name for name, _, _ in self.wanted() if name != column]
+                    raise NoColumnError(table, column, names, setting, others, apart, before)
 
     def row(self, record: Record, file: Path, in_csv: bool) -> Row:
         """Return a record of *file* as a row; pictures are named relative to its folder."""

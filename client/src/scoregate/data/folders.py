@@ -165,8 +165,8 @@ def prompts_in(file: Path, image_column: str, prompt_column: str) -> dict[str, t
         if row.fault:
             raise InputError(f"{place}: {row.fault}")
         if missing := [column for column in columns if column not in row.values]:
-            option = "--image-column" if missing[0] == image_column else "--prompt-column"
-            raise NoColumnError(place, missing[0], row.values, option, columns)
+            setting = "image_column" if missing[0] == image_column else "prompt_column"
+            raise NoColumnError(place, missing[0], row.values, setting, columns)
         name, prompt = (row.values[column] for column in columns)
         if not isinstance(name, str) or not name:
             raise InputError(f"{place}: column {image_column} is no name of a picture")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scoregate.data.rows import Row, empty
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.records import Record, check_regular, json_or_text
 
 ID = "id"  # the data set's own name of an item
@@ -51,7 +51,7 @@ def sweep_of(text: str) -> Sweep:
     name, equals, file = text.partition("=")
     metric, _, option = name.rpartition(".")
     if not (metric and option and equals and file):
-        raise InputError(f"--sweep {text}: it has the form METRIC.OPTION=FILE")
+        raise InputError(f"{named('sweep', text)}: it has the form METRIC.OPTION=FILE")
     check_regular(file)
     try:
         lines = [line for line in Path(file).read_text("utf-8-sig").splitlines() if line.strip()]
@@ -69,14 +69,14 @@ def swept(rows: Iterable[Row], sweeps: Sequence[Sweep]) -> Iterator[Row]:
             options = {metric: dict(own) for metric, own in row.options.items()}
             for sweep, text in zip(sweeps, texts, strict=True):
                 options.setdefault(sweep.metric, {})[sweep.option] = sweep.values[text]
-            named = {sweep.name: text for sweep, text in zip(sweeps, texts, strict=True)}
-            yield replace(row, options=options, columns={**row.columns, **named})
+            added = {sweep.name: text for sweep, text in zip(sweeps, texts, strict=True)}
+            yield replace(row, options=options, columns={**row.columns, **added})
 
 
 def taken(names: Collection[str]) -> str:
     """Return the fault of columns with names that a matrix adds; empty for others."""
     same = {IMAGE_NUMBER, CAPTION, "image", "prompt"}.intersection(names)
-    return f"--matrix adds a column {min(same)}: rename the one of the data set" if same else ""
+    return f"adds a column {min(same)}: rename the one of the data set" if same else ""
 
 
 def matrix(record: Record, images: Sequence[str], prompts: Sequence[str]) -> Iterator[Record]:
@@ -101,7 +101,7 @@ def matrix(record: Record, images: Sequence[str], prompts: Sequence[str]) -> Ite
         return
     rest = {name: cell for name, cell in values.items() if name not in (*images, *prompts)}
     if fault := taken(rest):
-        yield Record(record.number, fault=fault)
+        yield Record(record.number, fault=f"--matrix {fault}")
         return
     if empty(rest.get(ITEM)):
         rest[ITEM] = record.number if empty(rest.get(ID)) else rest[ID]

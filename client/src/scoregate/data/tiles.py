@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from scoregate.data.datasets import Dataset, renumbered
 from scoregate.data.rows import Row
-from scoregate.errors import BadImageError, InputError, reason_of
+from scoregate.errors import BadImageError, InputError, named, reason_of
 from scoregate.images import of_pillow
 
 GRID_HELP = "each picture is a sheet of ROWSxCOLUMNS pictures, which are scored one by one"
@@ -45,9 +45,9 @@ def grid_of(text: str) -> Grid:
         InputError: it has another form, or Pillow is not installed.
     """
     if not (found := GRID.fullmatch(text)):
-        raise InputError(f"--grid {text}: it has the form ROWSxCOLUMNS, such as 2x2")
+        raise InputError(f"{named('grid', text)}: it has the form ROWSxCOLUMNS, such as 2x2")
     if not find_spec("PIL"):
-        raise InputError("--grid needs Pillow: pip install pillow")
+        raise InputError(f"{named('grid')} needs Pillow: pip install pillow")
     return Grid(rows=int(found[1]), columns=int(found[2]))
 
 

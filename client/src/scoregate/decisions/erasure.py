@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from scoregate.decisions.logs import BUSY_S, Logs, opened, writing
-from scoregate.errors import InputError, NoResultError
+from scoregate.errors import InputError, NoResultError, named
 from scoregate.settings import Setting
 
 ROWS_PER_DELETE = 1000  # rows that are deleted while the file is locked
@@ -46,7 +46,7 @@ def erase(settings: EraseSettings, busy_s: float = BUSY_S) -> int:
     given = {"decision_id": settings.id, "picture": settings.image, "caller_id": settings.caller}
     chosen = [(column, value) for column, value in given.items() if value is not None]
     if len(chosen) != 1:
-        raise InputError("give one of --id, --picture, --caller")
+        raise InputError(f"give one of {named('id')}, {named('image')}, {named('caller')}")
     [(column, value)] = chosen
     value = value.lower() if column == "picture" else value
     with opened(settings.logs, busy_s) as logs:

@@ -21,7 +21,7 @@ from scoregate.calibration import (
     turned,
 )
 from scoregate.decisions.policies import NamedPolicy, policy_name
-from scoregate.errors import InputError, NoResultError
+from scoregate.errors import InputError, NoResultError, named
 from scoregate.expression import Condition
 from scoregate.policy import Policy
 from scoregate.records import Record, number, truth
@@ -262,7 +262,7 @@ def table_of(settings: FitSettings) -> LabelledTable:
     names = metrics_of(settings)
     origins = {name: origin(settings.scores, name) for name in names}
     if unknown := [name for name in settings.lower_is_better if name not in names]:
-        raise InputError(f"--lower-is-better {unknown[0]}: is none of the metrics {', '.join(names)}")
+        raise InputError(f"{named('lower_is_better', unknown[0])}: is none of the metrics {', '.join(names)}")
     if mixed := [name for name in names if len(origins[name].options) > 1]:
         raise InputError(f"{settings.scores}: the scores of {mixed[0]} are of several options: choose one")
     lower = {name for name in names if origins[name].lower} | {*settings.lower_is_better}
@@ -290,7 +290,7 @@ def metrics_of(settings: FitSettings) -> tuple[str, ...]:
         names = [*dict.fromkeys(name for each in values for name in offered(each))]
     if not 1 <= len(names) <= METRICS:
         there = f"there are {', '.join(names)}" if names else "the file has no object `scores`"
-        raise InputError(f"{settings.scores}: choose one or two metrics with --metric; {there}")
+        raise InputError(f"{settings.scores}: choose one or two metrics with {named('metrics')}; {there}")
     return tuple(names)
 
 

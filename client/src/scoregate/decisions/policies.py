@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar
 
 from scoregate.data.rows import QUESTION_SET, Row
 from scoregate.decisions.logs import DECISIONS
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.expression import ANY, NAME, Condition, Formula, Interval
 from scoregate.policy import Policy, PolicyOutcome
 from scoregate.records import toml_of
@@ -90,7 +90,9 @@ def policy_of(settings: PolicyFile) -> NamedPolicy:
     if not isinstance(tables, dict) or not tables:
         raise InputError(f"{path}: has no table [policies.NAME]")
     if settings.name is None and len(tables) > 1:
-        raise InputError(f"{path}: has several policies: choose one with --name: {', '.join(tables)}")
+        raise InputError(
+            f"{path}: has several policies: choose one with {named('name')}: {', '.join(tables)}"
+        )
     name = settings.name or next(iter(tables))
     if name not in tables:
         raise InputError(f"{path}: has no policy {name}; there are {', '.join(tables)}")
@@ -118,7 +120,11 @@ def served_policy(served: Mapping[str, Any], name: str) -> NamedPolicy:
         InputError: it has no such policy, or this client cannot parse it.
     """
     if name not in served:
-        hint = meant(name, served) if served else "; with --local, --policy-file FILE brings policies"
+        hint = (
+            meant(name, served)
+            if served
+            else f"; with {named('local')}, {named('policy_file', 'FILE')} brings policies"
+        )
         raise InputError(f"no policy {name}; the service has {', '.join(served) or 'none'}{hint}")
     table = served[name]
     ranges = {metric: interval_of(*bounds) for metric, bounds in table.get("ranges", {}).items()}

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.evaluation.arrays import Scale
 from scoregate.evaluation.bootstrap import Drawings, Drawn, caution, differences, interval
 from scoregate.evaluation.tables import GENERATOR, Table, joined, read_table, values
@@ -108,7 +108,8 @@ class OfScores(FigureSettings):
         if self.table and not self.results:
             return read_table(self.table)
         if self.table or not self.results:
-            raise InputError("name the scores: --scores FILE, or the results of each generator, NAME=FILE …")
+            given = named("table", "FILE")
+            raise InputError(f"name the scores: {given}, or the results of each generator, NAME=FILE …")
         return joined(generator_paths(self.results))
 
 

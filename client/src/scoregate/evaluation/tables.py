@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from scoregate.errors import InputError, NoColumnError
+from scoregate.errors import InputError, NoColumnError, named
 from scoregate.evaluation.arrays import Floats
 from scoregate.records import Record, cell_number, json_cell, json_of, kind, truth
 from scoregate.runs.results import records_in
@@ -172,7 +172,9 @@ def joined(paths: Mapping[str, Path]) -> Table:
     for name, path in paths.items():
         for row in read_table(path).records:
             if GENERATOR in row.values and len(paths) > 1:
-                raise InputError(f"{path} has a column {GENERATOR} of its own: give one table by --scores")
+                raise InputError(
+                    f"{path} has a column {GENERATOR} of its own: give one table by {named('table')}"
+                )
             values = {GENERATOR: name, **row.values}
             found.append(Record(len(found) + 1, values, name=row.name or f"{path}, row {row.number}"))
     return Table(Path(", ".join(map(str, paths.values()))), found)

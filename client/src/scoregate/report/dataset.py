@@ -11,7 +11,7 @@ from typing import Annotated, Any, Self
 
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.evaluation.tables import GENERATOR, Table, values
 from scoregate.local import Service
 from scoregate.records import Record
@@ -27,7 +27,6 @@ from scoregate.runs.plan import Line, Plan, key
 from scoregate.runs.results import Results, existing
 from scoregate.runs.summary import Summary
 from scoregate.settings import (
-    ANY_MODELS,
     Column,
     GeneratorColumn,
     Setting,
@@ -67,7 +66,7 @@ class PageSettings(Run):
         tuple[float, float] | None,
         Setting("ratings outside are counted and left out", metavar="A:B", parse=ends_of_scale),
     ] = None
-    any_models: Annotated[bool, Setting("scores of several models on one page", (ANY_MODELS,))] = False
+    allow_model_change: Annotated[bool, Setting("scores of several models on one page")] = False
     explain: bool = True
     results: Annotated[
         Path | None,
@@ -134,7 +133,7 @@ def write_page_of_generators(settings: PageSettings, service: Service) -> list[S
     paths, plain = settings.named, replace(settings, more=())
     datasets = {name: each for name, (_, each) in datasets_of(plain, paths).items()}
     if datasets and settings.offline:
-        raise InputError("--offline draws results: name those of each generator, NAME=FILE")
+        raise InputError(f"{named('offline')} draws results: name those of each generator, NAME=FILE")
     columns = replace(settings.columns, model=settings.model or GENERATOR)
     if datasets.keys() == paths.keys():  # columns of others are known when they are read
         before = ((name, record_of(row)) for name, dataset in datasets.items() for row in dataset)
@@ -168,7 +167,7 @@ def record_in(line: Line) -> Record:
 def offline(settings: PageSettings, dataset: Dataset) -> Iterator[ScoredRows]:
     """Yield the results there are."""
     metrics = settings.names if settings.metrics else None
-    with existing(dataset, settings.file, metrics, any_models=settings.any_models) as results:
+    with existing(dataset, settings.file, metrics, allow_model_change=settings.allow_model_change) as results:
         yield ScoredRows(results, dataset)
 
 

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from scoregate.data.datasets import Dataset
-from scoregate.errors import InputError, NoColumnError
+from scoregate.errors import InputError, NoColumnError, named
 from scoregate.evaluation.tables import values
 from scoregate.evaluation.versus import GeneratorPair
 from scoregate.results import is_number
@@ -138,8 +138,8 @@ def check_shared(items: Mapping[str, set[str | None]]) -> None:
     for (first, own), (name, others) in combinations(items.items(), 2):
         if not (own & others) - {None}:
             raise InputError(
-                f"{first} and {name} have no prompt in common: give both --prompts FILE,"
-                " or match file names by --item image"
+                f"{first} and {name} have no prompt in common: give both {named('prompts', 'FILE')},"
+                f" or match file names by {named('item', 'image')}"
             )
 
 

@@ -55,7 +55,7 @@ KEPT_SETTINGS = (
     "alpha",
     "bootstrap",
     "seed",
-    "any_models",
+    "allow_model_change",
 )  # settings in `COMPARISON`
 JSON_FORMAT = "json"
 
@@ -188,6 +188,7 @@ def versus(
 
     Raises:
         InputError: settings do not go together, or the generators are not comparable.
+        OSError: a file cannot be read or written.
         NoResultError: a score is missing, and the comparison has to be complete.
         ScoregateError: a request failed as a whole; what was scored is kept.
     """

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
-from scoregate.errors import InputError, NoResultError
+from scoregate.errors import InputError, NoResultError, named
 from scoregate.items import names_of
 from scoregate.local import Service
 from scoregate.runs.batch_settings import KEPT_FILE, Batch, Run, check_output, dataset_of
@@ -99,10 +99,11 @@ def score(
         metrics: by default `METRIC`; with a policy its own, which need not be named.
         client: scores, and stays open; by default a client of the service that the environment names.
         local: models that are loaded for this run, in place of a service.
-        settings: further fields of `Batch`, such as `prompt_column`, `options`, `policy` and `retry`.
+        settings: options of the command, the fields of `Batch`, such as `prompt_column` and `retry`.
 
     Raises:
         InputError: settings do not go together, or *out* has other scores.
+        OSError: a file cannot be read or written.
         NoResultError: the samples of a shard cannot be copied, or the processes of a cluster were lost.
         ScoregateError: a request failed as a whole; what was scored is kept.
     """
@@ -138,7 +139,7 @@ def score_batch(
     dataset, out = dataset_of(batch, names), batch.out
     in_folder = bool(dataset.shards) and (out.is_dir() or not out.suffix)
     if batch.ray and not in_folder:
-        raise InputError("--ray: the data set has to be in shards, and the results in a folder")
+        raise InputError(f"{named('ray')}: the data set has to be in shards, and the results in a folder")
     check_output(dataset, out, page, in_folder=in_folder)
     if not in_folder:
         check_replaced(out)  # before models are loaded
@@ -147,7 +148,9 @@ def score_batch(
 
         check_filter(batch, dataset, names, in_folder=in_folder)
     if batch.ray and client:
-        raise InputError("--ray: each process of the cluster loads its own models, and takes no client")
+        raise InputError(
+            f"{named('ray')}: each process of the cluster loads its own models, and takes no client"
+        )
     service = replace(service, policies=str(batch.policy_file or ""))
     opened = partial(session, batch, dataset, service, client, batch.policy)
     return (into_folder if in_folder else into_file)(batch, dataset, service, opened)
@@ -156,9 +159,10 @@ def score_batch(
 def check_policy(batch: Batch) -> None:
     """Raise `InputError` for settings that do not go together with a policy."""
     if batch.policy_file and not batch.policy:
-        raise InputError("--policy-file needs --policy NAME")
+        raise InputError(f"{named('policy_file')} needs {named('policy', 'NAME')}")
     if batch.policy and batch.metrics_column:
-        raise InputError("--policy and --metrics-column: each row has the metrics of the policy")
+        both = f"{named('policy')} and {named('metrics_column')}"
+        raise InputError(f"{both}: each row has the metrics of the policy")
 
 
 def write_filtered(batch: Batch, condition: Condition, outcome: BatchOutcome) -> bool:

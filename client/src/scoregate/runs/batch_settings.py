@@ -12,10 +12,9 @@ from scoregate.data.folders import captions_alone, image_files, is_generated, le
 from scoregate.data.matrix import sweep_of
 from scoregate.data.rows import existing, prompt_fault
 from scoregate.data.tiles import GRID_HELP, Sheets, grid_of
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.records import check_page, kind
 from scoregate.settings import (
-    ANY_MODELS,
     CONCURRENCY,
     METRIC,
     Column,
@@ -38,13 +37,7 @@ KEPT_FILE = "kept.txt"
 GROUP = "a cluster"
 PROMPT_COLUMN = Dataset.prompt_column
 FOLDER_PROMPTS = ("prompt", "prompts", "prompt_from_name")  # where the prompts of a folder come from
-ABOUT_PROMPTS = (
-    "--prompt",
-    "--prompts",
-    "--prompt-from-name",
-    "--prompt-column",
-    "--matrix",
-)  # --no-prompt excludes it
+ABOUT_PROMPTS = (*FOLDER_PROMPTS, "prompt_column", "matrix")  # `no_prompt` excludes these
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,7 +142,7 @@ class Scoring:
     ] = field(default_factory=dict)
     orient: Orient = None
     strict: Strict = False
-    any_models: Annotated[bool, Setting("go on where other models answer", (ANY_MODELS,))] = False
+    allow_model_change: Annotated[bool, Setting("go on where other models answer")] = False
     explain: Annotated[bool, Setting("keep what each score is made of")] = False
     concurrency: Annotated[
         int, Setting("requests at the same time (default %(default)s)", metavar="N", parse=whole)
@@ -281,17 +274,19 @@ def dataset_of(source: DataSource, metrics: Sequence[str]) -> Dataset:
         InputError: settings have another form, or do not go together.
     """
     if source.frames_column and (source.matrix or source.grid):
-        raise InputError(f"--{'matrix' if source.matrix else 'grid'} and --frames-column: give one of them")
+        both = f"{named('matrix' if source.matrix else 'grid')} and {named('frames_column')}"
+        raise InputError(f"{both}: give one of them")
     others = source.matrix or source.prompt_column != PROMPT_COLUMN
-    prompts = {f"--{name.replace('_', '-')}": getattr(source, name) for name in FOLDER_PROMPTS}
+    prompts = {name: getattr(source, name) for name in FOLDER_PROMPTS}
     if source.no_prompt and (others or any(value is not None for value in prompts.values())):
-        raise InputError(f"--no-prompt reads no prompts: leave out {', '.join(ABOUT_PROMPTS)}")
+        excluded = ", ".join(map(named, ABOUT_PROMPTS))
+        raise InputError(f"{named('no_prompt')} reads no prompts: leave out {excluded}")
     check_prompts(source.dataset, prompts)
     renamed = dict(map(renaming, source.option_column))
     sweeps = [sweep_of(text) for text in source.sweep]
     for name in (*renamed, *(sweep.name for sweep in sweeps)):
         if name.rpartition(".")[0] not in metrics:
-            raise InputError(f"{shown(name)}: this metric is not scored, see --metric")
+            raise InputError(f"{shown(name)}: this metric is not scored, see {named('metrics')}")
     found = Dataset(
         source.dataset,
         source.image_column,
@@ -317,7 +312,7 @@ def renaming(text: str) -> tuple[str, str]:
     """Return the option and the column of a text `METRIC.OPTION=COLUMN`.  Raises `InputError`."""
     name, _, column = text.partition("=")
     if not column or not all(name.rpartition(".")):
-        raise InputError(f"--option-column {shown(text)}: it has the form METRIC.OPTION=COLUMN")
+        raise InputError(f"{named('option_column', shown(text))}: it has the form METRIC.OPTION=COLUMN")
     return name, column
 
 
@@ -325,15 +320,17 @@ def check_prompts(folder: Path, given: Mapping[str, Any]) -> None:
     """Raise `InputError` if *folder* has prompts of its own, or one of the settings *given* is not valid."""
     names = [name for name, value in given.items() if value is not None]
     if names[1:]:
-        raise InputError(f"{' and '.join(names)}: give one of them")
+        raise InputError(f"{' and '.join(map(named, names))}: give one of them")
     if names and has_prompts(folder):
-        raise InputError(f"{names[0]} is for a folder of pictures alone: {folder} has prompts of its own")
-    if (prompt := given["--prompt"]) is not None and (fault := prompt_fault(prompt)):
-        raise InputError(f"--prompt {fault}")
+        raise InputError(
+            f"{named(names[0])} is for a folder of pictures alone: {folder} has prompts of its own"
+        )
+    if (prompt := given["prompt"]) is not None and (fault := prompt_fault(prompt)):
+        raise InputError(f"{named('prompt')} {fault}")
     try:
-        re.compile(given["--prompt-from-name"] or "")
+        re.compile(given["prompt_from_name"] or "")
     except re.error as exc:
-        raise InputError(f"--prompt-from-name: no regular expression ({exc})") from None
+        raise InputError(f"{named('prompt_from_name')}: no regular expression ({exc})") from None
 
 
 def has_prompts(path: Path) -> bool:
@@ -357,7 +354,7 @@ def check_output(dataset: Dataset, out: Path, page: Path | None, *, in_folder: b
     """
     files = dataset.shards or list(filter(None, [dataset.table]))
     if not files and (given := about_columns(dataset)):
-        raise InputError(f"{given[0]}: this folder has no table, but a text file for each picture")
+        raise InputError(f"{named(given[0])}: this folder has no table, but a text file for each picture")
     files += filter(None, [dataset.prompts])
     read = {file.resolve() for file in files}
     for path, what in ((out, "results"), (page, "page")):
@@ -370,7 +367,7 @@ def check_output(dataset: Dataset, out: Path, page: Path | None, *, in_folder: b
     if page:
         check_page(page)
     if dataset.image_part and {kind(shard) for shard in dataset.shards} != {".tar"}:
-        raise InputError("--image-part is for the pictures in tar files")
+        raise InputError(f"{named('image_part')} is for the pictures in tar files")
     if not in_folder:
         check_kind(out)
     dataset.check()
@@ -387,19 +384,20 @@ def check_captions(folder: Path) -> None:
     """Raise `InputError` for a folder of pictures of which none has a caption."""
     images = [*image_files(folder)]
     if images and not any(existing(image.with_suffix(".txt")).exists() for image in images):
+        by = f"{named('prompt', 'TEXT')}, {named('prompts', 'FILE')} or {named('prompt_from_name', 'REGEX')}"
         raise InputError(
-            f"{folder}: no picture has a caption, a text file of its name: give the prompts by -p TEXT,"
-            " --prompts FILE or --prompt-from-name REGEX, or --no-prompt"
+            f"{folder}: no picture has a caption, a text file of its name: give the prompts by {by},"
+            f" or {named('no_prompt')}"
         )
 
 
 def about_columns(dataset: Dataset) -> list[str]:
     """Return the arguments that need a table."""
     given = {
-        "--image-column": dataset.image_column and not dataset.prompts,
-        "--prompt-column": dataset.prompt_column != Dataset.prompt_column and not dataset.prompts,
-        "--frames-column": dataset.frames_column,
-        "--option-column": dataset.option_columns,
-        "--matrix": dataset.matrix,
+        "image_column": dataset.image_column and not dataset.prompts,
+        "prompt_column": dataset.prompt_column != Dataset.prompt_column and not dataset.prompts,
+        "frames_column": dataset.frames_column,
+        "option_column": dataset.option_columns,
+        "matrix": dataset.matrix,
     }
     return [argument for argument, value in given.items() if value]

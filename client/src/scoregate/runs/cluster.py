@@ -20,7 +20,7 @@ from typing import Any, Protocol
 import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, dumped_options
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.local import Service, server
 from scoregate.records import Line, Store
 from scoregate.runs.batch_settings import Batch, Scoring
@@ -297,7 +297,7 @@ def distinct(
         if variants.setdefault(style, variant) != variant:
             raise InputError(
                 f"the options of {name} write other questions about a prompt than those of another row"
-                " or metric: with --ray a prompt has one set of questions of a style"
+                f" or metric: with {named('ray')} a prompt has one set of questions of a style"
             )
         first = replace(asked[name], options={**asked[name].options, **own})
         first, prompts = found.setdefault(style, (first, Counter()))

@@ -10,7 +10,7 @@ from typing import Any
 from scoregate.data.datasets import Dataset
 from scoregate.data.shards import groups
 from scoregate.data.tiles import Sheets
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.expression import ANY, Condition, fault, names_in
 from scoregate.records import GZIP, arrow, arrow_batches, kind, opened, parquet_batches, stem
 from scoregate.runs.batch_settings import Batch
@@ -43,14 +43,16 @@ def check_filter(batch: Batch, dataset: Dataset, metrics: Sequence[str], *, in_f
     wanted, folder = batch.filter, batch.kept_shards
     if wanted and (others := [name for name in names_in(wanted.tree) if name.name not in metrics]):
         near = meant(others[0].name, metrics)
-        unscored = fault(others[0].column, f"{others[0].name} is not scored, see --metric{near}")
-        raise InputError(f"--filter {wanted.text}: {unscored}")
+        unscored = fault(others[0].column, f"{others[0].name} is not scored, see {named('metrics')}{near}")
+        raise InputError(f"{named('filter', wanted.text)}: {unscored}")
     if not folder:
         return
     if not wanted or not (in_folder or only_shard(dataset)):
-        raise InputError("--kept-shards needs --filter, and one shard, or several with a folder as OUT")
+        both = f"{named('kept_shards')} needs {named('filter')}"
+        raise InputError(f"{both}, and one shard, or several with a folder as OUT")
     if dataset.matrix or dataset.sweeps or isinstance(dataset, Sheets):
-        raise InputError("--kept-shards: with --matrix, --sweep and --grid a sample has several scores")
+        several = f"with {named('matrix')}, {named('sweep')} and {named('grid')}"
+        raise InputError(f"{named('kept_shards')}: {several} a sample has several scores")
     if not folder.parent.is_dir() or (folder.exists() and not folder.is_dir()):
         raise InputError(f"{folder}: this cannot be a folder of shards")
     results = (batch.out if in_folder else batch.out.parent).resolve()

@@ -11,7 +11,7 @@ from typing import Any
 import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.local import Service
 from scoregate.runs.batch import Part, Session, check_policy, kept_file, score_batch, session_of
 from scoregate.runs.batch_settings import (
@@ -28,7 +28,7 @@ from scoregate.runs.manifest import beside, read_manifest, source_in
 from scoregate.runs.plan import Line, Plan
 from scoregate.runs.results import ResultsFile, check_replaced, lines_of, plan_in, results_in
 from scoregate.runs.summary import Summary, say_summary
-from scoregate.settings import ANY_MODELS, metric_names
+from scoregate.settings import metric_names
 from scoregate.text import say, say_outage, shown
 
 PRINT_KINDS = (".json", ".html", ".md", ".tex")  # files that a person may expect of a comparison
@@ -87,7 +87,9 @@ def score_generators(
     """
     check_policy(batch)
     if batch.kept_shards:
-        raise InputError("--kept-shards: run `batch` for each generator alone, with a folder of its own")
+        raise InputError(
+            f"{named('kept_shards')}: run `batch` for each generator alone, with a folder of its own"
+        )
     check_folder(batch.out)
     paths = batch.named
     if scored := [name for name, path in paths.items() if results_in(path)]:
@@ -263,12 +265,12 @@ def check_comparable(generators: Sequence[ScoredGenerator], settings: Run) -> No
         names = {*plan.models, *first.models} if same else plan.models.keys() & first.models.keys()
         options = [{m: of.options.get(m) for m in metrics} for of in (first, plan)]
         others = [name for name in sorted(names) if plan.models.get(name) != first.models.get(name)]
-        if others and not settings.any_models:
+        if others and not settings.allow_model_change:
             a, b = (of.models.get(others[0], "no model") for of in (first, plan))
             what = f"{others[0]}: {a} and {b}"
             raise InputError(
                 f"{shown(generators[0].name)} and {shown(each.name)} were scored by different models, {what};"
-                f" {ANY_MODELS} compares them all the same"
+                f" {named('allow_model_change')} compares them all the same"
             )
         if options[0] != options[1] or plan.orient != first.orient:
             raise InputError(

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row, dumped_options, is_column
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.many import change_of
 from scoregate.records import PLAIN, TABLES_OF_TEXT, kind
 from scoregate.records import Line as Line
 from scoregate.results import Notice, is_number, lower_is_better
-from scoregate.settings import ANY_MODELS
 
 if TYPE_CHECKING:
     from scoregate.decisions.policies import NamedPolicy
@@ -42,7 +41,7 @@ class Plan:
     Attributes:
         uses: the further columns of pictures that its metrics use.
         lower: the metrics whose lower scores are better.
-        any_models: reuse lines of other models.
+        allow_model_change: reuse lines of other models.
         strict: do not reuse lines with warnings.
         orient: how pictures are rotated; None: as the service is set.
         max_bytes: of a file that the service takes; None if it does not say.
@@ -56,7 +55,7 @@ class Plan:
     explain: bool = False
     uses: Sequence[str] = ()
     lower: Sequence[str] = ()
-    any_models: bool = False
+    allow_model_change: bool = False
     strict: bool = False
     orient: str | None = None
     max_bytes: int | None = None
@@ -70,14 +69,14 @@ class Plan:
         wanted: Line = {"metrics": sorted(own or self.metrics)}
         found["options"], wanted["options"] = line.get("options", {}), dict(self.options)
         found["orient"], wanted["orient"] = line.get("orient"), self.orient
-        if line["scores"] and not self.any_models and self.has_others(line.get("models", {})):
+        if line["scores"] and not self.allow_model_change and self.has_others(line.get("models", {})):
             found["models"], wanted["models"] = line.get("models", {}), dict(self.models)
         for what in found:
             if found[what] != wanted[what]:
                 held, now = json.dumps(found[what]), json.dumps(wanted[what])
                 raise InputError(
                     f"{place} was scored with the {what} {held}, now they are {now}: name another file"
-                    + f", or give {ANY_MODELS}" * (what == "models")
+                    + f", or give {named('allow_model_change')}" * (what == "models")
                 )
 
     def has_others(self, models: Mapping[str, str]) -> bool:
@@ -108,10 +107,11 @@ class Plan:
             InputError: the models are not those of the plan, which does not allow for others.
         """
         models, given = answer["models"], answer["scores"]
-        if given and self.has_others(models) and not self.any_models:
+        if given and self.has_others(models) and not self.allow_model_change:
             raise InputError(
                 f"the service has other models now: {change_of(self.models, models)}. Name another file and"
-                f" start anew, or give {ANY_MODELS}: each line then says which models gave its scores"
+                f" start anew, or give {named('allow_model_change')}: each line then says which models gave"
+                " its scores"
             )
         other = known.get("own_metrics", []) != list(row.metrics)
         if other or self.refuses(known) or (given and known.get("models", {}) != models):
@@ -195,7 +195,7 @@ def plan_of(served: Mapping[str, Any], scoring: "Scoring") -> Plan:
         scoring.explain,
         sorted(set(uses)),
         [name for name in metrics if lower_is_better(known[name])],
-        scoring.any_models,
+        scoring.allow_model_change,
         scoring.strict,
         scoring.orient,
         served.get("limits", {}).get("max_image_bytes"),
@@ -206,7 +206,9 @@ def check_no_prompt(dataset: Dataset, served: Mapping[str, Any], metrics: Sequen
     """Raise `InputError` if *dataset* is read without prompts, and a metric reads them."""
     reading = [name for name in metrics if served[name].get("reads_prompt", True)]
     if reading and dataset.no_prompt:
-        raise InputError(f"--no-prompt: {', '.join(reading)} cannot score a picture without its prompt")
+        raise InputError(
+            f"{named('no_prompt')}: {', '.join(reading)} cannot score a picture without its prompt"
+        )
 
 
 def label_of(model: Mapping[str, str]) -> str:

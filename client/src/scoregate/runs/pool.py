@@ -14,7 +14,7 @@ from typing import Any
 from uuid import uuid4
 
 import scoregate
-from scoregate.errors import InputError, NoResultError
+from scoregate.errors import InputError, NoResultError, named
 from scoregate.local import Service, server
 from scoregate.runs.batch_settings import Batch
 from scoregate.runs.results import RESUME_NOTE
@@ -23,7 +23,7 @@ from scoregate.text import complain
 SHARD_ATTEMPTS = 4  # attempts for a shard in a run
 KEPT_NOTE = f"what is finished is kept, and {RESUME_NOTE}"
 STORE = "SCOREGATE_CACHE__QUESTIONS"
-MISSING_EXTRA = "--ray needs {}: pip install './client[ray-data]' in a checkout of Scoregate"
+MISSING_EXTRA = f"{named('ray')} needs {{}}: pip install './client[ray-data]' in a checkout of Scoregate"
 
 
 @dataclass(frozen=True)
@@ -216,7 +216,7 @@ def joined(batch: Batch) -> Iterator[Pool]:
             stack.enter_context(gate.on_cluster(batch.ray))
             data = import_module("ray.data")  # the environment of Ray is set by now
         except gate.FAULTS as exc:
-            text = str(exc).replace("runtime.address", "--ray")
+            text = str(exc).replace("runtime.address", named("ray"))
             if isinstance(exc, gate.TEMPORARY_ERRORS):
                 raise scoregate.errors.ServiceConnectionError(text) from exc
             raise InputError(MISSING_EXTRA.format("Ray") if "needs Ray" in text else text) from exc
@@ -229,5 +229,6 @@ def setup_of(service: Service) -> WorkerSetup:
     """Return where the cluster's processes work.  Raises `InputError` if the service is none of their own."""
     names = service.models
     if not names:
-        raise InputError("--ray needs --local NAME: each process of the cluster loads these models")
+        needs = f"{named('ray')} needs {named('local', 'NAME')}"
+        raise InputError(f"{needs}: each process of the cluster loads these models")
     return WorkerSetup(Path.cwd(), names, uuid4().hex)

@@ -138,7 +138,7 @@ def repeated(
     scoring = Scoring(  # a change of models is one of the differences
         metrics=content["metrics"],
         options=content["options"],
-        any_models=True,
+        allow_model_change=True,
         orient=content["dataset"].get("orient"),
     )
     plan = plan_of(served, scoring)

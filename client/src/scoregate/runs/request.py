@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import scoregate
 from scoregate.data.sources import names_of, read_images, tiles_of, tried
 from scoregate.data.tiles import GRID_HELP, grid_of
-from scoregate.errors import InputError, NoResultError
+from scoregate.errors import InputError, NoResultError, named
 from scoregate.local import Service
 from scoregate.results import lower_is_better
 from scoregate.runs.summary import ScoreFigures
@@ -215,10 +215,11 @@ def rank_images(settings: RankingSettings, service: Service) -> RankedImages:
     """
     images, faults = read_images(settings.images)
     if faults and settings.on_error == "raise":
-        raise NoResultError(f"{'; '.join(faults)}; --on-error pass or block ranks the others")
+        raise NoResultError(f"{'; '.join(faults)}; {named('on_error')} pass or block ranks the others")
     names, cheap = [name for name, _ in images], settings.cascade
     if len(metric_names([settings.metric])) > 1:
-        raise InputError("rank orders by one metric: name one by --metric, and a cheap one by --cascade")
+        one = f"name one by {named('metric')}, and a cheap one by {named('cascade')}"
+        raise InputError(f"rank orders by one metric: {one}")
     metrics = [settings.metric, *([cheap.metric] if cheap else [])]
     with client_of(service, settings, metrics) as client, naming(names):
         ranking = client.rank(

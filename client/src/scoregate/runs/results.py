@@ -224,7 +224,7 @@ NOT_SCORED, CHANGED = "not_scored", "picture_changed"
 
 @contextmanager
 def existing(
-    dataset: Dataset, file: Path, metrics: Sequence[str] | None = None, *, any_models: bool = False
+    dataset: Dataset, file: Path, metrics: Sequence[str] | None = None, *, allow_model_change: bool = False
 ) -> Iterator[Results]:
     """
     Yield the results in *file* for the rows of *dataset*; a missing result is an error.
@@ -234,7 +234,7 @@ def existing(
         OSError: the file cannot be read.
     """
     plan = plan_in(file)
-    plan = replace(plan, metrics=metrics or plan.metrics, any_models=any_models)
+    plan = replace(plan, metrics=metrics or plan.metrics, allow_model_change=allow_model_change)
     dataset = replace(dataset, metrics=plan.metrics, asking=pinned(file), texts=texts_of(file))
     with TemporaryFile() as copy:
         copy.writelines(map(dumped, every_line_of(file)))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import scoregate
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.local import Service
 from scoregate.settings import Setting
 
@@ -259,4 +259,6 @@ def bytes_of(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as exc:
-        raise InputError(f"{path}: {exc.strerror}; is --t2v-metrics a checkout of t2v_metrics?") from exc
+        raise InputError(
+            f"{path}: {exc.strerror}; is {named('t2v_metrics')} a checkout of t2v_metrics?"
+        ) from exc

@@ -13,6 +13,7 @@ from scoregate.bench.suite import SuiteSettings, run_suite
 from scoregate.cli.arguments import CommandParser
 from scoregate.cli.bench import declare, own_settings
 from scoregate.errors import InputError
+from scoregate.settings import declared
 from tests.support.paths import ROOT
 from tests.unit.client.bench.test_dpg import row
 
@@ -33,10 +34,10 @@ def parsed(name, *words):
 
 def test_each_benchmark_is_declared_in_the_file_of_its_name():
     """One of generators is a `Benchmark` in their folder; the first line of the docstring is the help."""
-    for name, declared in BENCHMARKS.items():
-        assert name == declared.benchmark.name
-        assert isinstance(declared.benchmark, Benchmark) == (name in GENERATORS)
-        assert f"{declared.help}." == sys.modules[declared.module].__doc__.strip().splitlines()[0]
+    for name, each in BENCHMARKS.items():
+        assert name == each.benchmark.name
+        assert isinstance(each.benchmark, Benchmark) == (name in GENERATORS)
+        assert f"{each.help}." == sys.modules[each.module].__doc__.strip().splitlines()[0]
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
@@ -93,6 +94,7 @@ def test_answers_in_files_need_no_service(files, monkeypatch):
         ("dgp", {}, "no benchmark dgp; there are eqben, "),
         ("dpg", {"seeds": 1}, "seeds: no such setting; did you mean seed? there are "),
         ("dpg", {"answers": {}}, "name a generator"),
+        ("dpg", {"answers": "A=x.csv"}, "answers: 'A=x.csv': no mapping, such as {'NAME': …}"),
         ("dpg", {"dependencies": "all"}, "dependencies: 'all': choose from released, direct, none"),
         ("dpg", {"bootstrap": -1}, "bootstrap: -1: a whole number from 0"),
         ("dpg", {"first_row": "yes"}, "first_row: 'yes' is neither true nor false"),
@@ -106,6 +108,34 @@ def test_a_setting_that_cannot_be_used_is_named(files, name, more, line):
         scoregate.bench.run(name, **files | more)
 
     assert line in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_the_built_in_error(files):
+    """As of `open`; what is in a file that is not valid is an `InputError`."""
+    with pytest.raises(FileNotFoundError, match="missing"):
+        scoregate.bench.run("dpg", **files | {"data": "missing.csv"})
+
+
+OF_THE_COMMAND = {"prompts", "json", "format", "table", "quiet"}
+OF_THE_SERVICE = {"base_url", "local", "api_key", "timeout"}
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_the_options_of_the_command_are_arguments(name):
+    """With `_` for hyphens, but for those that the page excludes; each has the value of the command."""
+    parser, settings = CommandParser(prog=name), BENCHMARKS[name].benchmark.settings
+    declare(name, parser)
+    options = {argument_of(action) for action in parser._actions} - {"help", "version"}
+    page = (ROOT / "docs/benchmarks.md").read_text("utf-8")
+
+    assert options - declared(settings).keys() <= OF_THE_COMMAND | OF_THE_SERVICE | {"option"}
+    assert [] == [each for each in {*OF_THE_COMMAND, "option"} if f"`--{each}`" not in page]
+
+
+def argument_of(action):
+    """The argument of the function for an option of the command, as the page says."""
+    flag = next((flag for flag in action.option_strings if flag.startswith("--")), action.dest)
+    return flag.removeprefix("--").replace("-", "_")
 
 
 def test_data_that_are_not_given_are_named():

@@ -99,9 +99,9 @@ def test_a_column_that_is_not_there_is_named_with_its_option(command, tables, ar
 
 def test_the_only_column_without_another_use_is_offered():
     """Whatever its name is."""
-    fault = NoColumnError("rows.csv", "image", ["file", "prompt"], "--image-column", ["prompt"])
+    fault = NoColumnError("rows.csv", "image", ["file", "prompt"], "image_column", ["prompt"])
 
-    assert "rows.csv: no column 'image'; there are file, prompt: --image-column file" == str(fault)
+    assert "rows.csv: no column 'image'; there are file, prompt: image_column='file'" == str(fault)
 
 
 @pytest.mark.parametrize(

@@ -166,9 +166,9 @@ def test_only_files_are_read(folder, image):
         (
             "rows.csv",
             "picture,prompt\na,b\n",
-            "no column 'image'; there are picture, prompt: --image-column picture",
+            "no column 'image'; there are picture, prompt: image_column='picture'",
         ),
-        ("rows.csv", "image,text\na,b\n", "no column 'prompt'; there are image, text: --prompt-column text"),
+        ("rows.csv", "image,text\na,b\n", "no column 'prompt'; there are image, text: prompt_column='text'"),
         ("rows.csv", "image,image\na,b\n", "must name the columns, each once"),
         ("rows.csv", "", "must name the columns"),
         ("rows.jsonl", "", "no rows"),

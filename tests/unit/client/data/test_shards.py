@@ -417,7 +417,7 @@ def test_a_broken_row_or_file_of_parquet_names_the_file(tmp_path):
 def test_a_column_that_no_sample_has_is_said_at_once(tmp_path):
     tar_of(tmp_path / "a.tar", {"1.png": PICTURE, "1.json": b'{"text": "a cat"}'})
 
-    with pytest.raises(InputError, match="no column 'prompt'; there are text, image: --prompt-column text"):
+    with pytest.raises(InputError, match="no column 'prompt'; there are text, image: prompt_column='text'"):
         list(Dataset(tmp_path / "a.tar"))
 
 

@@ -233,12 +233,12 @@ def test_rows_that_lack_a_score_or_a_label_are_named(tmp_path, capsys, monkeypat
 @pytest.mark.parametrize(
     ("change", "more", "message"),
     [
-        ({"scores": {"a": 1, "b": 1, "c": 1}}, {}, "choose one or two metrics with --metric; there are "),
+        ({"scores": {"a": 1, "b": 1, "c": 1}}, {}, "choose one or two metrics with `metrics`; there are "),
         ({"scores": None}, {}, "the file has no object `scores`"),
         ({"good": "maybe"}, {}, "row 1, column good: 'maybe' is not a label"),
         ({"good": 1}, {}, "all 60 labels are 1"),
         ({}, {"label": "missing"}, "no column 'missing'"),
-        ({}, {"lower_is_better": ("dsg",)}, "--lower-is-better dsg: is none of the metrics"),
+        ({}, {"lower_is_better": ("dsg",)}, "lower_is_better='dsg': is none of the metrics"),
         (
             {"scores": {"vqascore": "high"}},
             {"metrics": ("vqascore",)},

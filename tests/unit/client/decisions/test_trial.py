@@ -263,7 +263,7 @@ def test_options_of_the_new_policy_change_no_logged_score(folder, capsys):
         ("[policies.show]\naccept = 'a > 1'\noptions = 3", r"policies\.show\.options: is not a table"),
         (f"a = {50_000 * '['}", "new.toml: is nested too deep"),
         ("[policies.show]\naccept = 'a > 1'\naccpt = 1", r"policies\.show\.accpt: no such setting"),
-        ("[policies.a]\naccept = 'a > 1'\n[policies.b]\naccept = 'a > 1'", "choose one with --name: a, b"),
+        ("[policies.a]\naccept = 'a > 1'\n[policies.b]\naccept = 'a > 1'", "choose one with `name`: a, b"),
     ],
 )
 def test_a_file_without_the_policy_is_an_error_with_its_place(folder, text, message):

@@ -58,7 +58,7 @@ def test_settings_are_strict_whatever_the_service_is(served, service):
 
 def test_a_broken_picture_ends_a_ranking_unless_it_may_be_blocked(served, service):
     """Before the request; else the others are ranked."""
-    with pytest.raises(NoResultError, match=r"photos/c.png: .*; --on-error pass or block ranks the others"):
+    with pytest.raises(NoResultError, match=r"photos/c.png: .*; `on_error` pass or block ranks the others"):
         rank_images(RankingSettings(images=["photos"], prompt="x"), served)
     assert [] == service.sent
     found = rank_images(RankingSettings(images=["photos"], prompt="x", on_error="block"), served)

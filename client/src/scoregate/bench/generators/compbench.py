@@ -34,7 +34,7 @@ import numpy as np
 
 from scoregate.bench.answers import Answers, BenchmarkItem, Question, Reading, in_details, share, yes_no_set
 from scoregate.bench.benchmark import Benchmark, GeneratorSettings, Paper, Values
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.evaluation.tables import rows_of
 from scoregate.settings import Setting
 
@@ -126,7 +126,7 @@ def noun_chunks(prompts: Mapping[str, str]) -> dict[str, list[str]]:
         parsed = import_module("spacy").load(PARSER).pipe(prompts.values())
     except (ImportError, OSError) as exc:  # the package or its model may be missing
         raise InputError(
-            "name the phrases by --phrases FILE, or install spaCy: pip install spacy,"
+            f"name the phrases by {named('phrases', 'FILE')}, or install spaCy: pip install spacy,"
             f" then python -m spacy download {PARSER} ({exc})"
         ) from None
     return {

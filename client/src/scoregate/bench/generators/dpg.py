@@ -43,7 +43,7 @@ from scoregate.bench.answers import (
     is_yes,
 )
 from scoregate.bench.benchmark import PART, Benchmark, Paper, SheetSettings, Values
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.evaluation.tables import rows_of
 from scoregate.records import Record
 from scoregate.settings import Setting
@@ -98,7 +98,9 @@ def items(settings: DpgSettings) -> list[BenchmarkItem]:
         if questions or not settings.answers:
             found[id] = BenchmarkItem(id, str(records[0].values.get("text") or ""), id, questions)
     if not found:
-        raise InputError(f"{settings.data}: there is no question after the first row; --first-row uses it")
+        raise InputError(
+            f"{settings.data}: there is no question after the first row; {named('first_row')} uses it"
+        )
     return [*found.values()]
 
 

@@ -28,7 +28,7 @@ from typing import Annotated, Any
 
 from scoregate.bench.data import MetricBenchmark, ScoreSettings, Tags, columns, metrics_of, worth
 from scoregate.bench.metrics.genai import by_skill
-from scoregate.errors import ColumnError, InputError
+from scoregate.errors import ColumnError, InputError, named
 from scoregate.evaluation.agreement import correlation
 from scoregate.evaluation.figures.generators import mean_by_image, votes_of
 from scoregate.evaluation.figures.raters import COLUMNS, answers_of
@@ -200,7 +200,7 @@ def tables(settings: Gecko2kSettings) -> dict[str, Any]:
     votes = majorities_of(settings.votes) if settings.votes else {}
     metrics, shown, turned = scored(settings)
     if not (people or votes):
-        raise InputError("no ratings to compare with: name a file by --answers or --votes")
+        raise InputError(f"no ratings to compare with: name a file by {named('answers')} or {named('votes')}")
     judges = people | metrics
     asked = {item for scores in judges.values() for item, _ in scores} | {item for item, _, _ in votes}
     if unknown := asked - tags.keys():

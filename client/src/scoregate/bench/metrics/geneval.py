@@ -24,7 +24,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from scoregate.bench.data import MetricBenchmark, columns
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.evaluation.bootstrap import Bootstrap, compared, uncertainty
 from scoregate.evaluation.figures.generators import described, mapping
 from scoregate.evaluation.figures.generators import once_each as once
@@ -62,7 +62,8 @@ class GenEvalBenchmarkSettings(Bootstrap):
 def tables(settings: GenEvalBenchmarkSettings) -> dict[str, Any]:
     """Return generators by task, failures by kind, the agreement with people, and generators' differences."""
     if settings.clipscore and not settings.human:
-        raise InputError("--clipscore is compared with people's verdicts, so it needs --human")
+        needs = f"so it needs {named('human')}"
+        raise InputError(f"{named('clipscore')} is compared with people's verdicts, {needs}")
     found = {name: table_of(path) for name, path in settings.answers.items()}
     rows = {name: verdicts(table, reasons(table)) for name, table in found.items()}
     of_prompts = {name: by_prompt(*each[:3]) for name, each in rows.items()}

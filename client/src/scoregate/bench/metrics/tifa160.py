@@ -28,7 +28,7 @@ from scoregate.bench.data import (
     worth,
 )
 from scoregate.bench.metrics.genai import agreement
-from scoregate.errors import InputError
+from scoregate.errors import InputError, named
 from scoregate.evaluation.arrays import Floats, Scale
 from scoregate.evaluation.outcome import OnScale
 from scoregate.evaluation.tables import Table, first_of, rows_of
@@ -68,7 +68,7 @@ def tables(settings: Tifa160Settings) -> dict[str, Any]:
         table, outside = with_likert(table, settings.likert, settings.scale)
         human = table.numbers("human_avg")
     elif not table.has("human_avg"):
-        raise InputError(f"{table.path}: no column human_avg; name a file of ratings by --likert")
+        raise InputError(f"{table.path}: no column human_avg; name a file of ratings by {named('likert')}")
     else:
         human, outside = on_scale(table.numbers("human_avg"), settings.scale)
 

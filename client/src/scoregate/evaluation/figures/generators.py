@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
 
-from scoregate.errors import ColumnError, InputError
+from scoregate.errors import ColumnError, InputError, named
 from scoregate.evaluation.arrays import coded
 from scoregate.evaluation.bootstrap import (
     Bootstrap,
@@ -288,7 +288,7 @@ def judged(settings: SideBySideSettings) -> tuple[dict[str, dict[tuple[str, str]
         InputError: there is no file of scores, or it lacks a column.
     """
     if not settings.scores:
-        raise InputError("--metric needs --scores, the file with its scores")
+        raise InputError(f"{named('metric')} needs {named('scores')}, the file with its scores")
     scores = read_table(settings.scores)
     places = zip(scores.texts(settings.item), scores.texts(settings.model), strict=True)
     keys = list(places)
