@@ -69,7 +69,7 @@ def test_metrics_are_those_that_are_named(service):
     ("settings", "why"),
     [
         (ModelsSettings(action="load"), "load needs the name of a model"),
-        (ModelsSettings(action="offload", name="vqa", revision="1"), "--revision belongs to load"),
+        (ModelsSettings(action="offload", name="vqa", revision="1"), "`revision` belongs to load"),
     ],
 )
 def test_a_change_of_a_model_that_is_not_complete_loads_nothing(settings, why):
