@@ -13,12 +13,14 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import quote
 
-from scoregate.addresses import addresses_of, api_key_of
 from scoregate.comparison import Comparison, lonely
 from scoregate.connection import (
     Breaker,
     CircuitOpenError,
     Connection,
+    Transport,
+    addresses_of,
+    api_key_of,
     in_time,
 )
 from scoregate.decisions.decision import (
@@ -65,7 +67,7 @@ from scoregate.results import (
     without_warned,
 )
 from scoregate.text import hinted, hinted_keywords
-from scoregate.transport import HttpTransport, Transport
+from scoregate.transport import HttpTransport
 
 Filled = Callable[[Files], "Mapping[str, Any] | None"]
 

@@ -19,6 +19,7 @@ from types import AsyncGeneratorType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 from scoregate.aio import AsyncClient
+from scoregate.connection import Transport
 from scoregate.errors import CLIENT_CLOSED, ScoregateError, ServiceConnectionError
 from scoregate.http import httpx
 from scoregate.images import ImageLike
@@ -26,7 +27,6 @@ from scoregate.items import Item, ScoreParams, names_of
 from scoregate.many import Many
 from scoregate.results import Result
 from scoregate.text import hinted_generator, hinted_keywords, in_words_of
-from scoregate.transport import Transport
 
 P = ParamSpec("P")
 T = TypeVar("T")

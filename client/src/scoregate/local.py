@@ -9,6 +9,7 @@ import sys
 import threading
 import weakref
 from collections.abc import (
+    AsyncIterator,
     Callable,
     Coroutine,
     Generator,
@@ -17,7 +18,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from inspect import signature
@@ -26,11 +27,13 @@ from typing import Any, NamedTuple
 
 from scoregate.aio import AsyncClient
 from scoregate.client import Client, OnePortal, closed_meanwhile, ending
+from scoregate.connection import Reply, ServiceRequest, Transport
 from scoregate.errors import InputError, NotReadyError, ScoregateError, named
+from scoregate.http import failure
 from scoregate.items import names_of
 from scoregate.text import meant, meant_file, say
-from scoregate.transport import IN_PROCESS, InProcessTransport
 
+IN_PROCESS = "http://in-process"  # the address of a service of this process
 NOT_LOADED = "not_loaded"  # the code of an error that a person has to mend
 NO_SERVER = (
     "scoregate.load runs the models in this process, and needs the package scoregate-server in this"
@@ -146,9 +149,29 @@ def server() -> Any:
         raise ImportError(f"{NO_SERVER} ({exc})") from exc
 
 
-def transport_of(service: LocalService) -> InProcessTransport:
-    """Return the way to a service, which loads the models that a request needs, unless all are there."""
-    return InProcessTransport(service.exchange, None if service.given.metrics else service.load_for)
+class InProcessTransport(Transport):
+    """Requests to a service of this process, whose models are loaded by those that need them first."""
+
+    def __init__(self, service: LocalService) -> None:
+        self._service = service
+        self.prepare = None if service.given.metrics else service.load_for  # those of metrics are there
+
+    async def send(self, request: ServiceRequest) -> Reply:
+        method, path, content = request.method, request.path, request.content or b""
+        answer = await self._service.exchange(method, path, request.headers, content)
+        return Reply(f"{IN_PROCESS}{path}", answer.status, answer.headers, answer.content)
+
+    @asynccontextmanager
+    async def opened(self, request: ServiceRequest) -> AsyncIterator[tuple[str, AsyncIterator[bytes]]]:
+        """Yield the whole response as one piece: in this process nothing is sent in parts."""
+        reply = await self.send(request)
+        if reply.status != 200:
+            raise failure(reply)
+
+        async def whole() -> AsyncIterator[bytes]:
+            yield reply.content
+
+        yield reply.headers.get("x-request-id", ""), whole()
 
 
 class LocalClient(Client):
@@ -162,7 +185,7 @@ class LocalClient(Client):
     portals: OnePortal
 
     def __init__(self, service: LocalService, **client: Any) -> None:
-        self._inner = AsyncClient(IN_PROCESS, api_key="", transport=transport_of(service), **client)
+        self._inner = AsyncClient(IN_PROCESS, api_key="", transport=InProcessTransport(service), **client)
         self.portals = service.portals  # their loop runs the client's part, too, and no other is made
         self._given = service.given, client
 
@@ -184,7 +207,7 @@ class AsyncLocalClient(AsyncClient):
     """An `AsyncClient` of a service in this process, made by `aload`; any event loop may use it."""
 
     def __init__(self, service: LocalService, **client: Any) -> None:
-        super().__init__(IN_PROCESS, api_key="", transport=transport_of(service), **client)
+        super().__init__(IN_PROCESS, api_key="", transport=InProcessTransport(service), **client)
         self._portals = service.portals
 
     async def close(self) -> None:

@@ -24,6 +24,7 @@ S = TypeVar("S")
 CONCURRENCY = 8  # requests at the same time
 ORIENT = ("as_stored", "exif")
 VERSION = version("scoregate-client")  # the version of this package
+GRID_HELP = "each picture is a sheet of ROWSxCOLUMNS pictures, which are scored one by one"
 METRIC = "vqascore"  # the default
 
 

@@ -284,9 +284,9 @@ async def test_a_caller_who_leaves_takes_his_calls_along(serve, fakes):
 
 
 async def test_a_score_that_is_no_number_is_an_error(serve, fakes):
-    """No NaN leaves the service."""
-    fakes["clip"].answer = lambda call: Embedding(np.array([math.nan, 1.0], "float32"))
+    """No NaN leaves the service, of a model that gave numbers at its start."""
     async with serve() as client:
+        fakes["clip"].answer = lambda call: Embedding(np.array([math.nan, 1.0], "float32"))
         answer = (await post(client, {"items": [item()], "metrics": ["clipscore"]})).json()
 
     assert {} == answer["results"][0]["scores"]

@@ -4,7 +4,7 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from scoregate.addresses import MAX_REST_S, REST_S, Address, addresses_of, choice
+from scoregate.connection import MAX_REST_S, REST_S, Address, addresses_of, choice
 from scoregate.errors import LaneFullError, ServiceConnectionError, ServiceTimeoutError, UnknownMetricError
 from tests.support.clocks import Clock
 

@@ -18,7 +18,8 @@ from scoregate.errors import (
     ServiceConnectionError,
     ServiceTimeoutError,
 )
-from scoregate.transport import HttpTransport, retry_after_s
+from scoregate.http import retry_after_s
+from scoregate.transport import HttpTransport
 from tests.support.answers import problem, request_of, scored
 from tests.support.leaps import leap
 from tests.support.pauses import Unpaused

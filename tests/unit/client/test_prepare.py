@@ -3,16 +3,17 @@
 import asyncio
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import NamedTuple, get_type_hints
 
 import httpx2 as httpx
 import pytest
 
 from scoregate import AsyncClient, Client
-from scoregate.connection import Connection
+from scoregate.connection import Connection, Reply, Transport
 from scoregate.errors import ServiceTimeoutError
+from scoregate.local import IN_PROCESS, Given, InProcessTransport
 from scoregate.trainers import Reward
-from scoregate.transport import IN_PROCESS, InProcessTransport, Reply, Transport
 
 pytestmark = pytest.mark.anyio
 
@@ -98,7 +99,8 @@ async def test_a_service_of_this_process_is_an_exchange_of_requests_and_what_loa
         done.append((method, path, content))
         return Answer(200, {}, b'{"models": [], "metrics": {}}')
 
-    client = AsyncClient(IN_PROCESS, transport=InProcessTransport(exchange, prepare))
+    service = SimpleNamespace(exchange=exchange, load_for=prepare, given=Given((), (), "", "", None))
+    client = AsyncClient(IN_PROCESS, transport=InProcessTransport(service))
 
     assert [] == (await client.models(["ocr"]))["models"]
     assert [("load", "/models", ["ocr"]), ("GET", "/models", b"")] == done

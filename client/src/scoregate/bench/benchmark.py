@@ -46,7 +46,7 @@ from scoregate.bench.answers import (
     in_lines,
 )
 from scoregate.data.rows import Row
-from scoregate.data.tiles import GRID_HELP, Grid, grid_of
+from scoregate.data.tiles import Grid, grid_of
 from scoregate.errors import InputError
 from scoregate.evaluation.bootstrap import Drawings, Figures, Sample, compared, means, uncertainty
 from scoregate.records import kind
@@ -55,7 +55,7 @@ from scoregate.runs.batch_settings import Scoring
 from scoregate.runs.plan import plan_of
 from scoregate.runs.results import ResultsFile
 from scoregate.runs.summary import Summary, say_summary
-from scoregate.settings import CONCURRENCY, ORIENT, Setting, whole
+from scoregate.settings import CONCURRENCY, GRID_HELP, ORIENT, Setting, whole
 
 PART = ": "  # in the name of a figure, after that of its table; all others are columns of the first one
 

@@ -12,7 +12,6 @@ from scoregate.data.rows import Row
 from scoregate.errors import BadImageError, InputError, named, reason_of
 from scoregate.images import of_pillow
 
-GRID_HELP = "each picture is a sheet of ROWSxCOLUMNS pictures, which are scored one by one"
 GRID = re.compile(r"([1-9]\d?)x([1-9]\d?)", re.ASCII)
 
 

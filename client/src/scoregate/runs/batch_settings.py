@@ -11,11 +11,11 @@ from scoregate.data.datasets import Dataset
 from scoregate.data.folders import captions_alone, image_files, is_generated, left_out
 from scoregate.data.matrix import sweep_of
 from scoregate.data.rows import existing, prompt_fault
-from scoregate.data.tiles import GRID_HELP, Sheets, grid_of
 from scoregate.errors import InputError, named
 from scoregate.records import check_page, kind
 from scoregate.settings import (
     CONCURRENCY,
+    GRID_HELP,
     METRIC,
     Column,
     MetricNames,
@@ -305,7 +305,11 @@ def dataset_of(source: DataSource, metrics: Sequence[str]) -> Dataset:
         image_part=source.image_part,
         metrics_column=source.metrics_column,
     )
-    return Sheets(**vars(found), grid=grid_of(source.grid)) if source.grid else found
+    if not source.grid:
+        return found
+    from scoregate.data.tiles import Sheets, grid_of
+
+    return Sheets(**vars(found), grid=grid_of(source.grid))
 
 
 def renaming(text: str) -> tuple[str, str]:

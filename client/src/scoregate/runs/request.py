@@ -10,12 +10,13 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import scoregate
 from scoregate.data.sources import names_of, read_images, tiles_of, tried
-from scoregate.data.tiles import GRID_HELP, grid_of
+from scoregate.data.tiles import grid_of
 from scoregate.errors import InputError, NoResultError, named
 from scoregate.local import Service
 from scoregate.results import lower_is_better
 from scoregate.runs.summary import ScoreFigures
 from scoregate.settings import (
+    GRID_HELP,
     METRIC,
     MetricName,
     MetricNames,

@@ -12,9 +12,9 @@ from functools import partial
 from itertools import chain
 from typing import Any, Literal
 
-from scoregate.addresses import addresses_of, api_key_of
 from scoregate.aio import AsyncClient
 from scoregate.client import Client, Portal, Portals, asynchronous
+from scoregate.connection import Transport, addresses_of, api_key_of
 from scoregate.errors import ConflictError, NoScoreError, ScoregateError, UnknownMetricError
 from scoregate.http import httpx
 from scoregate.items import Item, Pairing, name_of, names_of
@@ -36,7 +36,6 @@ from scoregate.trainers.outcomes import (
 )
 from scoregate.trainers.sending import Send, Sender, better, passing, pause_s
 from scoregate.trainers.watch import Watch, Watcher
-from scoregate.transport import Transport
 
 __all__ = ["NoScoreError", "Reward", "ScoredOrError"]
 
