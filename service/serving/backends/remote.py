@@ -106,8 +106,8 @@ class RemoteBackend(Backend):
         self._instruments.model_ready.labels(self.name).set(0)
         await self._watcher.aclose()
         await self._trust.aclose()
-        for call in self._hosted.queue.take_all(self.clock()):
-            call.answer(Draining())
+        for job in self._hosted.queue.take_all(self.clock()):
+            job.answer(Draining())
         await self._sending.cancel()
         await self._joined.aclose()
         await self._upstream.aclose()
@@ -218,19 +218,19 @@ class RemoteBackend(Backend):
             batch = self._scheduler.begin(self._hosted, self.clock())
             if batch is None:
                 return
-            [call] = batch.calls
-            call.begin(batch.began)
-            task = self._sending.start(self._outcome(call))
+            [job] = batch.jobs
+            job.begin(batch.began)
+            task = self._sending.start(self._outcome(job))
             task.add_done_callback(partial(self._end, batch))
-            call.result.add_done_callback(partial(abandon, task))
+            job.result.add_done_callback(partial(abandon, task))
 
     def _end(self, batch: RunningBatch[RemoteModel], task: "asyncio.Task[Any]") -> None:
         """Answer the batch's only call, and send the next one."""
-        [call], ended = batch.calls, self.clock()
+        [job], ended = batch.jobs, self.clock()
         outcome = Draining() if task.cancelled() else task.result()
         self._scheduler.end(batch, ended)
-        result = JobResult(outcome, call.waited_s, ended - batch.began)
-        answer(self.name, self._hosted.queue, [call], [result], self._instruments)
+        result = JobResult(outcome, job.waited_s, ended - batch.began)
+        answer(self.name, self._hosted.queue, [job], [result], self._instruments)
         self._fill_slots()
 
     async def _outcome(self, job: Job) -> Any:

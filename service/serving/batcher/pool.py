@@ -187,7 +187,7 @@ class Pool:
 
     async def _run_batch(self, batch: RunningBatch[Model], device: Device, slot: ExecutionSlot) -> None:
         slot.since = self.clock()
-        left = [batch.calls]  # parts of the batch without results, the next one first
+        left = [batch.jobs]  # parts of the batch without results, the next one first
         try:
             while left:
                 left[:1] = await self._score(batch, left[0], slot)
@@ -198,9 +198,7 @@ class Pool:
             raise
         finally:
             now = self.clock()
-            self._instruments.count_device(
-                batch.hosted.name, device.name, len(batch.calls), now - batch.began
-            )
+            self._instruments.count_device(batch.hosted.name, device.name, len(batch.jobs), now - batch.began)
             self.scheduler.end(batch, now)
             slot.since = inf
             self._work.set()
@@ -208,43 +206,43 @@ class Pool:
             self._ended.clear()
 
     async def _score(
-        self, batch: RunningBatch[Model], calls: list[Job], slot: ExecutionSlot
+        self, batch: RunningBatch[Model], jobs: list[Job], slot: ExecutionSlot
     ) -> Sequence[list[Job]]:
-        """Run *calls* of a batch, and answer them; after an exception return halves, to find the bad call."""
+        """Run *jobs* of a batch, and answer them; after an exception return halves, to find the bad one."""
         hosted, began = batch.hosted, self.clock()
-        traced = any(call.span.recording for call in calls)
-        prepared = [call.prepared for call in calls]
-        for call in calls:
-            call.begin(began)
+        traced = any(job.span.recording for job in jobs)
+        prepared = [job.prepared for job in jobs]
+        for job in jobs:
+            job.begin(began)
         try:
-            with batch_span(calls, hosted.name) if traced else nullcontext():
+            with batch_span(jobs, hosted.name) if traced else nullcontext():
                 outcomes = await slot.score(batch.copy, prepared, batch.threads)
-            if len(outcomes) != len(calls):
-                raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(calls)} calls")
+            if len(outcomes) != len(jobs):
+                raise ModelFault(f"the model returned {len(outcomes)} outcomes for {len(jobs)} calls")
         except Exception as exc:
             if is_out_of_memory(exc):
-                cost = TokenTally(call.prepared for call in calls)
+                cost = TokenTally(job.prepared for job in jobs)
                 hosted.queue.ran_out_of_memory(cost.total)
                 self._instruments.count_out_of_memory(hosted.name, batch.device)
-            if len(calls) > 1 and not isinstance(exc, ModelFault):
-                middle = len(calls) // 2
-                return calls[:middle], calls[middle:]
+            if len(jobs) > 1 and not isinstance(exc, ModelFault):
+                middle = len(jobs) // 2
+                return jobs[:middle], jobs[middle:]
             log.error("batch failed", extra={"model": hosted.name}, exc_info=exc)
             await self._check(batch, slot, exc)
-            outcomes = [ModelFault(f"the model {hosted.name} failed on this call")] * len(calls)
+            outcomes = [ModelFault(f"the model {hosted.name} failed on this call")] * len(jobs)
         slot.since = self.scheduler.progress = now = self.clock()
         results = [
-            JobResult(outcome, call.waited_s, now - began, call.batch)
-            for call, outcome in zip(calls, outcomes, strict=True)
+            JobResult(outcome, job.waited_s, now - began, job.batch)
+            for job, outcome in zip(jobs, outcomes, strict=True)
         ]
-        answer(hosted.name, hosted.queue, calls, results, self._instruments, batch.gap_s)
-        self._instruments.count_batch(hosted.name, len(calls), now - began)
+        answer(hosted.name, hosted.queue, jobs, results, self._instruments, batch.gap_s)
+        self._instruments.count_batch(hosted.name, len(jobs), now - began)
         return ()
 
-    def _fail(self, batch: RunningBatch[Model], calls: Sequence[Job], reason: ScoregateError) -> None:
-        """Answer *calls* of a batch that did not finish with *reason*."""
-        results = [JobResult(reason, call.waited_s, 0.0, call.batch) for call in calls]
-        answer(batch.hosted.name, batch.hosted.queue, calls, results, self._instruments)
+    def _fail(self, batch: RunningBatch[Model], jobs: Sequence[Job], reason: ScoregateError) -> None:
+        """Answer *jobs* of a batch that did not finish with *reason*."""
+        results = [JobResult(reason, job.waited_s, 0.0, job.batch) for job in jobs]
+        answer(batch.hosted.name, batch.hosted.queue, jobs, results, self._instruments)
 
     async def _check(self, batch: RunningBatch[Model], slot: ExecutionSlot, exc: Exception) -> None:
         """Raise `Broken` if the example call, which worked at the start, fails now."""
@@ -260,11 +258,9 @@ class Pool:
                 f"the model {batch.hosted.name} fails on every call since this error: {fault}"
             ) from exc
 
-    def _take_out(
-        self, device: Device, batch: RunningBatch[Model], calls: Sequence[Job], exc: Broken
-    ) -> None:
+    def _take_out(self, device: Device, batch: RunningBatch[Model], jobs: Sequence[Job], exc: Broken) -> None:
         """
-        Remove *device*, which fails permanently, from its models, and retry *calls* of *batch* elsewhere.
+        Remove *device*, which fails permanently, from its models, and retry *jobs* of *batch* elsewhere.
 
         If a model has no other device, the pool closes.
         """
@@ -277,11 +273,11 @@ class Pool:
             self._on_broken(str(exc))
             self._close(reason)
         ended = []
-        for call in calls:
-            call.losses += 1
-            retried = not self._closed and call.losses < MAX_LOST_DEVICES
-            if not (retried and batch.hosted.queue.put_back(call)):
-                ended.append(call)
+        for job in jobs:
+            job.losses += 1
+            retried = not self._closed and job.losses < MAX_LOST_DEVICES
+            if not (retried and batch.hosted.queue.put_back(job)):
+                ended.append(job)
         self._fail(batch, ended, reason)
 
     def _close(self, reason: ScoregateError) -> None:
@@ -291,8 +287,8 @@ class Pool:
         self._ended.set()
         for hosted in self.hosted_models:
             self._instruments.model_ready.labels(hosted.name).set(0)
-            for call in hosted.queue.take_all(self.clock()):
-                call.answer(reason)
+            for job in hosted.queue.take_all(self.clock()):
+                job.answer(reason)
 
 
 @contextmanager
@@ -306,8 +302,8 @@ def batch_span(batch: Sequence[Job], model: str) -> Iterator[None]:
     spans = recorded(batch)
     links = [span.traceparent for span in spans]
     with spans[0].child("batch", links, model=model, calls=len(batch)) as made:
-        for call in batch:
-            call.batch = made.traceparent
+        for job in batch:
+            job.batch = made.traceparent
         yield
 
 
@@ -322,4 +318,4 @@ def add_batch_span(batch: Sequence[Job], model: str, device: str, began: float, 
 
 def recorded(batch: Sequence[Job]) -> list[Span]:
     """Return the distinct spans of *batch* that are recorded."""
-    return list(dict.fromkeys(call.span for call in batch if call.span.recording))
+    return list(dict.fromkeys(job.span for job in batch if job.span.recording))

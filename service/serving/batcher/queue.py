@@ -88,26 +88,26 @@ def take_batch(
     """
     batch: list[Job] = []
     together, urgent_cost = TokenTally(), 0
-    waiting = {lane: (call for call in calls if not call.has_gone(now)) for lane, calls in lanes.items()}
-    first = {lane: next(calls, None) for lane, calls in waiting.items()}
+    waiting = {lane: (job for job in jobs if not job.has_gone(now)) for lane, jobs in lanes.items()}
+    first = {lane: next(jobs, None) for lane, jobs in waiting.items()}
     while len(batch) < max_items:
         interactive, bulk = first[INTERACTIVE], first[BULK]
         take_bulk = bulk and (not interactive or credit >= together.more(bulk.prepared))
-        call = bulk if take_bulk else interactive
-        if not call:
+        job = bulk if take_bulk else interactive
+        if not job:
             break
-        size = together.more(call.prepared)
+        size = together.more(job.prepared)
         filling = not interactive and urgent_cost
         limit = min(max_cost, max_filled(urgent_cost, fixed_cost)) if filling else max_cost
         if batch and together.total + size > limit:
             break
-        if call is interactive:
+        if job is interactive:
             urgent_cost += size
         if interactive and bulk:
-            credit += size * shares.earned(now - bulk.arrived) if call is interactive else -size
-        together.add(call.prepared)
-        batch.append(call)
-        lane = INTERACTIVE if call is interactive else BULK
+            credit += size * shares.earned(now - bulk.arrived) if job is interactive else -size
+        together.add(job.prepared)
+        batch.append(job)
+        lane = INTERACTIVE if job is interactive else BULK
         first[lane] = next(waiting[lane], None)
     return batch, credit if first[BULK] else 0.0
 
@@ -358,7 +358,7 @@ class Queue:
 
     def oldest(self) -> float:
         """Return the arrival time of the first live call.  Requires that one waits."""
-        return min(call.arrived for lane in self._lanes.values() for call in lane)
+        return min(job.arrived for lane in self._lanes.values() for job in lane)
 
     def put(self, job: Job) -> None:
         """Queue *job* in its lane until a batch takes it or its result is done."""
@@ -467,13 +467,13 @@ class Queue:
 def answer(
     name: str,
     queue: Queue,
-    calls: Sequence[Job],
+    jobs: Sequence[Job],
     results: Sequence[JobResult],
     instruments: Instruments,
     gap_s: float = 0.0,
 ) -> None:
     """
-    Check the results of *calls* of the model *name*, observe their times, count and set them.
+    Check the results of *jobs* of the model *name*, observe their times, count and set them.
 
     A call that is in a batch of this process, or was sent to a model server or a replica, ends here once,
     also after a fault or without callers.  One that waits, also for a retry, ends elsewhere, and is not
@@ -486,18 +486,18 @@ def answer(
         gap_s: see `CostModel.observe`.
     """
     accepted, costs = list[JobResult](), defaultdict[float, TokenTally](TokenTally)
-    for call, result in zip(calls, results, strict=True):
+    for job, result in zip(jobs, results, strict=True):
         if not (isinstance(result.outcome, CallResult) and result.outcome.is_finite()):  # as most are
             result = replace(result, outcome=checked(name, result.outcome))
         if not isinstance(result.outcome, Exception):
-            costs[result.ran_s].add(call.prepared)
+            costs[result.ran_s].add(job.prepared)
         accepted.append(result)
     for ran_s, cost in costs.items():
         queue.finished(cost.total, ran_s, gap_s)
-    for call, result in zip(calls, accepted, strict=True):
-        gone = call.result.done()
-        call.finish(result)
-        instruments.count_call(name, call.lane, result.outcome, result.waited_s, gone=gone)
+    for job, result in zip(jobs, accepted, strict=True):
+        gone = job.result.done()
+        job.finish(result)
+        instruments.count_call(name, job.lane, result.outcome, result.waited_s, gone=gone)
 
 
 def checked(name: str, outcome: Any) -> Any:

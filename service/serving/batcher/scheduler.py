@@ -67,7 +67,7 @@ class RunningBatch(Generic[M]):
 
     hosted: HostedModel[M]
     lane: str
-    calls: list[Job]
+    jobs: list[Job]
     began: float
     gap_s: float
     run_s: float
@@ -143,15 +143,15 @@ class Scheduler(Generic[M]):
             self._running or any(each.queue.waiting and not each.paused for each in self.hosted_models)
         )
 
-    def put(self, hosted: HostedModel[M], call: Job) -> None:
+    def put(self, hosted: HostedModel[M], job: Job) -> None:
         """Queue one call of *hosted*."""
         if self.idle:
-            self.progress = call.arrived
-        if call.lane == INTERACTIVE:
-            self._interactive_at = call.arrived
+            self.progress = job.arrived
+        if job.lane == INTERACTIVE:
+            self._interactive_at = job.arrived
         if not hosted.queue.waiting:
             hosted.charged = max(hosted.charged, self._charged)  # time without work gives no credit
-        hosted.queue.put(call)
+        hosted.queue.put(job)
 
     def on(self, device: str) -> list[RunningBatch[M]]:
         """Return the batches that run on *device*."""
@@ -275,15 +275,15 @@ class Scheduler(Generic[M]):
             threads: that the batch has.
         """
         lane, queue = hosted.queue.waiting, hosted.queue
-        calls = queue.take(now, urgent=urgent, slots=slots)
-        if not calls:
+        jobs = queue.take(now, urgent=urgent, slots=slots)
+        if not jobs:
             return None
         # Work that arrived before the last batch ended waited since then: the event loop was busy.
-        gap_s = max(0.0, now - max(self._ended[device], min(call.arrived for call in calls)))
+        gap_s = max(0.0, now - max(self._ended[device], min(job.arrived for job in jobs)))
         self._charged = hosted.charged
-        begins, cost = now + self._free_in_s(device, now), TokenTally([call.prepared for call in calls]).total
+        begins, cost = now + self._free_in_s(device, now), TokenTally([job.prepared for job in jobs]).total
         run_s, copy = queue.cost_model.run_s(cost), hosted.copies[device]
-        batch = RunningBatch(hosted, lane, calls, now, gap_s, run_s, device, copy, threads)
+        batch = RunningBatch(hosted, lane, jobs, now, gap_s, run_s, device, copy, threads)
         self._running[batch] = begins + run_s
         return batch
 

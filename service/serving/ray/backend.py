@@ -84,8 +84,8 @@ class ReplicatedBackend(Backend):
         await self._presence.__aexit__()
         self._instruments.model_ready.labels(self.name).set(0)
         await self._sending.cancel()
-        for call in (*self._strays, *self._replicas.emptied()):
-            call.answer(Draining())
+        for job in (*self._strays, *self._replicas.emptied()):
+            job.answer(Draining())
 
     def _came(self, replica: Described) -> None:
         """Add a replica."""
@@ -101,8 +101,8 @@ class ReplicatedBackend(Backend):
         if removed is None:
             return
         self._instruments.remove_device(self.name, removed.described.device)
-        for call in removed.queue.take_all(self.clock()):
-            self._place(call)
+        for job in removed.queue.take_all(self.clock()):
+            self._place(job)
         asyncio.get_running_loop().call_later(self._grace_s, removed.give_up)
 
     def _settle(self) -> None:
@@ -110,10 +110,10 @@ class ReplicatedBackend(Backend):
         strays, self._strays = self._strays, {}
         if self._replicas.settle():
             log.warning("model replaced", extra={"model": self.name})
-            for call in (*strays, *self._replicas.emptied()):
-                call.answer(ModelChanged())
-        for call in strays:
-            self._place(call)  # unless it was answered above
+            for job in (*strays, *self._replicas.emptied()):
+                job.answer(ModelChanged())
+        for job in strays:
+            self._place(job)  # unless it was answered above
         self._instruments.replicas.labels(self.name).set(len(self._replicas.in_use))
         self._instruments.model_ready.labels(self.name).set(not self.missing)
 
@@ -207,32 +207,32 @@ class ReplicatedBackend(Backend):
             if job.lane == INTERACTIVE and not job.result.done():
                 self._sending.start(self._deployment.promote(replica.id, name))
 
-        for call in batch.calls:
-            call.begin(batch.began)
-            call.on_move = promote
+        for job in batch.jobs:
+            job.begin(batch.began)
+            job.on_move = promote
         loop = asyncio.get_running_loop()
         loop.call_later(replica.scheduler.ends_in_s(batch.began), self._send_due, replica)
-        sent = [Sent(c.prepared.data, c.lane, min(c.deadline - loop.time(), FOREVER_S)) for c in batch.calls]
+        sent = [Sent(c.prepared.data, c.lane, min(c.deadline - loop.time(), FOREVER_S)) for c in batch.jobs]
         task = self._sending.start(self._deployment.ask(replica.id, name, replica.described.model, sent))
         replica.sent.add(task)
         task.add_done_callback(partial(self._end, replica, batch))
-        for call in batch.calls:
-            call.result.add_done_callback(partial(abandon, task, batch.calls))
+        for job in batch.jobs:
+            job.result.add_done_callback(partial(abandon, task, batch.jobs))
 
     def _end(
         self, replica: ReplicaQueue, batch: RunningBatch[None], task: "asyncio.Task[Answer | None]"
     ) -> None:
         """Answer a group's calls or retry them, and send the next group."""
-        now, calls, results = self.clock(), batch.calls, dict[Job, JobResult]()
+        now, jobs, results = self.clock(), batch.jobs, dict[Job, JobResult]()
         replica.sent.discard(task)
         replica.scheduler.end(batch, now)
         error: ScoregateError | None = None
         if task.cancelled() and replica.over:
-            self._lost(replica, calls)
+            self._lost(replica, jobs)
         elif task.cancelled():
             error = Draining()
         elif isinstance(fault := task.exception(), Lost):
-            self._lost(replica, calls)
+            self._lost(replica, jobs)
         elif fault is not None:
             log.error("group failed", extra={"model": self.name}, exc_info=fault)
             error = ModelFault(f"the model {self.name} failed on this call")
@@ -241,28 +241,28 @@ class ReplicatedBackend(Backend):
         else:
             replica.scheduler.progress = now
             self._count(replica, given.work)
-            for call, result in zip(calls, returned(self.name, replica, batch, given, now), strict=True):
-                if self._may_retry(call, result) and not self._closed:
-                    self._retry(replica, call)
+            for job, result in zip(jobs, returned(self.name, replica, batch, given, now), strict=True):
+                if self._may_retry(job, result) and not self._closed:
+                    self._retry(replica, job)
                 else:
-                    results[call] = result
+                    results[job] = result
         if error is not None:
-            results = {call: JobResult(error) for call in calls}
+            results = {job: JobResult(error) for job in jobs}
         self._answer(replica, results)
         if not self._closed:
             self._send_due(replica)
 
-    def _may_retry(self, call: Job, result: JobResult) -> bool:
+    def _may_retry(self, job: Job, result: JobResult) -> bool:
         """Return True to retry: the replica drains, or it missed that the deadline was extended."""
-        in_time = asyncio.get_running_loop().time() < call.deadline
+        in_time = asyncio.get_running_loop().time() < job.deadline
         return isinstance(result.outcome, (Draining, DeadlineExceeded) if in_time else Draining)
 
-    def _retry(self, replica: ReplicaQueue, call: Job) -> None:
-        """Queue *call* again, which *replica* had; answer one without callers, or of another model."""
-        if self._is_wanted(call):
-            self._place(call)
+    def _retry(self, replica: ReplicaQueue, job: Job) -> None:
+        """Queue *job* again, which *replica* had; answer one without callers, or of another model."""
+        if self._is_wanted(job):
+            self._place(job)
         else:
-            self._answer(replica, {call: JobResult(ModelChanged())})
+            self._answer(replica, {job: JobResult(ModelChanged())})
 
     def _count(self, replica: ReplicaQueue, work: Work) -> None:
         """Count the batches of a replica; the series of one that has been removed stay away."""
@@ -270,25 +270,23 @@ class ReplicatedBackend(Backend):
         if self._replicas.holds(replica):
             work.count_on(self._instruments, self.name, replica.described.device)
 
-    def _lost(self, replica: ReplicaQueue, calls: Sequence[Job]) -> None:
-        """Remove a replica that was lost until it answers again, and retry *calls*."""
+    def _lost(self, replica: ReplicaQueue, jobs: Sequence[Job]) -> None:
+        """Remove a replica that was lost until it answers again, and retry *jobs*."""
         log.warning("replica lost", extra={"model": self.name})
         if self._replicas.holds(replica):
             self._went(replica.id)
             self._presence.lost(replica.id)
-        for call in calls:
-            call.losses += 1
-            if call.losses < MAX_LOST_REPLICAS:
-                self._retry(replica, call)
+        for job in jobs:
+            job.losses += 1
+            if job.losses < MAX_LOST_REPLICAS:
+                self._retry(replica, job)
             else:
                 fault = (
                     f"{MAX_LOST_REPLICAS} replicas of {self.name} went away while they worked on this call"
                 )
-                self._answer(replica, {call: JobResult(ModelFault(fault))})
+                self._answer(replica, {job: JobResult(ModelFault(fault))})
 
     def _answer(self, replica: ReplicaQueue, results: Mapping[Job, JobResult]) -> None:
         """Answer calls, with the time that each waited in this process added."""
-        waited = [
-            replace(result, waited_s=call.waited_s + result.waited_s) for call, result in results.items()
-        ]
+        waited = [replace(result, waited_s=job.waited_s + result.waited_s) for job, result in results.items()]
         answer(self.name, replica.queue, tuple(results), waited, self._instruments)

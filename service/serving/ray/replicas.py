@@ -119,9 +119,9 @@ class ReplicaQueue:
         """Number of calls that wait for it here."""
         return sum(self.queue.depth.values())
 
-    def put(self, call: Job) -> None:
-        """Queue *call*."""
-        self.scheduler.put(self.hosted, call)
+    def put(self, job: Job) -> None:
+        """Queue *job*."""
+        self.scheduler.put(self.hosted, job)
 
     def stalled_s(self, now: float) -> float:
         """Return the seconds since it last answered while its calls wait or run; 0 if it is idle."""
@@ -130,7 +130,7 @@ class ReplicaQueue:
     @property
     def load(self) -> int:
         """Number of calls of this gateway that it has not answered yet."""
-        return self.waiting + sum(len(batch.calls) for batch in self.scheduler.running)
+        return self.waiting + sum(len(batch.jobs) for batch in self.scheduler.running)
 
 
 def choose(replicas: Sequence[ReplicaQueue], digest: str, slack: int) -> ReplicaQueue:
@@ -153,9 +153,9 @@ def rank(id: str, digest: str) -> bytes:
     return hashlib.blake2b(f"{id} {digest}".encode(), digest_size=8).digest()
 
 
-def abandon(task: asyncio.Task[Any], calls: Sequence[Job], result: Promise[JobResult]) -> None:
+def abandon(task: asyncio.Task[Any], jobs: Sequence[Job], result: Promise[JobResult]) -> None:
     """Cancel a group whose calls are all done or cancelled."""
-    if all(call.result.done() for call in calls):
+    if all(job.result.done() for job in jobs):
         task.cancel()
 
 
@@ -216,7 +216,7 @@ class ReplicaQueues:
 
     def emptied(self) -> list[Job]:
         """Remove and return all waiting calls."""
-        return [call for replica in self._all.values() for call in replica.queue.take_all(self._clock())]
+        return [job for replica in self._all.values() for job in replica.queue.take_all(self._clock())]
 
     def depth(self, lane: str) -> int:
         """Return the number of calls that wait in *lane*."""
@@ -236,8 +236,8 @@ class ReplicaQueues:
         replicas = self.in_use
         busiest = max(replicas, key=lambda each: each.waiting, default=replica)
         if replica in replicas and not busiest.takes_more(self._clock()):
-            for call in busiest.queue.take(self._clock()):
-                replica.put(call)
+            for job in busiest.queue.take(self._clock()):
+                replica.put(job)
 
     def forecast_without(self) -> AdmissionForecast:
         """Return the forecast while no replica runs: one is usually back within `RECOVERY_S`."""
@@ -255,12 +255,12 @@ def returned(
     before it.  The clocks of two machines differ, so a batch's span ends when its answer arrives.
     """
     served: dict[float, list[Job]] = defaultdict(list)  # no two batches share a duration
-    for call, result in zip(batch.calls, answer.results, strict=True):
+    for job, result in zip(batch.jobs, answer.results, strict=True):
         if result.ran_s:
-            served[result.ran_s].append(call)
+            served[result.ran_s].append(job)
     spans, ended, took_s = dict[float, str](), monotonic(), now - batch.began
-    for ran_s, calls in served.items():
-        spans[ran_s] = add_batch_span(calls, model, replica.described.device, ended - ran_s, ended)
+    for ran_s, jobs in served.items():
+        spans[ran_s] = add_batch_span(jobs, model, replica.described.device, ended - ran_s, ended)
     return [
         replace(
             each,

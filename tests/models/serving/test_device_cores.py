@@ -86,7 +86,7 @@ async def test_the_cores_share_what_waits_equally_with_one_thread_each():
     async with served:
         assert [1] * 8 == await outcomes_of(put(served, hosted, *range(8)))
         jobs = await busy(served, hosted, 7)
-        assert [2, 2, 2, 1] == [len(batch.calls) for batch in served.scheduler.running]
+        assert [2, 2, 2, 1] == [len(batch.jobs) for batch in served.scheduler.running]
         hosted.model.hold.set()
         assert [1] * 7 == await outcomes_of(jobs)
 
@@ -157,7 +157,7 @@ async def test_interactive_calls_are_shared_by_the_cores_although_bulk_calls_wai
         hosted.model.hold.clear()
         jobs = [submitted(served, hosted, "busy", lane) for lane in ["bulk"] * 24 + ["interactive"] * 8]
         await until_idle()
-        lanes = [[job.lane for job in batch.calls] for batch in served.scheduler.running]
+        lanes = [[job.lane for job in batch.jobs] for batch in served.scheduler.running]
         assert [4, 4] == [each.count("interactive") for each in lanes]
         hosted.model.hold.set()
         await outcomes_of(jobs)

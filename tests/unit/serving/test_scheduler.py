@@ -37,12 +37,12 @@ def run(turns, hosted, now, seconds):
 
 def ended(turns, turn, now, seconds):
     """The calls of a batch that began and took so long."""
-    for call in turn.calls:
+    for call in turn.jobs:
         call.begin(now)
         call.answer("outcome", seconds)
     turns.progress = now + seconds
     turns.end(turn, now + seconds)
-    return turn.calls
+    return turn.jobs
 
 
 def test_the_model_that_was_charged_least_comes_next():
@@ -113,7 +113,7 @@ def test_a_batch_begins_in_the_moment_in_which_its_wait_ends():
     put(turns, hosted, now=1.0)
 
     assert 4.0 == begins(turns, 1.0)
-    assert 1 == len(begins(turns, 4.0).calls)
+    assert 1 == len(begins(turns, 4.0).jobs)
 
 
 def test_an_unfull_batch_has_one_wait_for_company_and_for_pending_calls():
@@ -352,9 +352,9 @@ def test_bulk_calls_leave_the_last_core_until_a_second_after_an_interactive_call
 
     assert 6.0 == begin(5.5, 1)
     turns.end(interactive, 5.5)
-    assert 4 == len(begin(5.5, 0).calls), "two cores are free, of which one is left"
+    assert 4 == len(begin(5.5, 0).jobs), "two cores are free, of which one is left"
     assert 6.0 == begin(5.9, 1)
-    assert 2 == len(begin(6.0, 1).calls)
+    assert 2 == len(begin(6.0, 1).jobs)
     assert math.inf == begin(6.0, 1)
 
 
@@ -365,7 +365,7 @@ def test_bulk_calls_leave_a_core_while_interactive_calls_wait_for_another_slot()
     for _ in range(6):
         put(turns, small, lane="bulk", now=5.0)
 
-    assert 4 == len(begin(5.0, 1).calls)
+    assert 4 == len(begin(5.0, 1).jobs)
     assert math.inf == begin(5.0, 1)
     large.paused = True
     assert 6.0 == begin(5.0, 1)
@@ -414,7 +414,7 @@ def test_a_slot_waits_for_its_batch_to_fill_and_begins_it_then():
     hosted.queue.pending.end(group, 12.0)
     later = hosted.queue.pending.begin("interactive", 2, 12.0)
     batch = begins(turns, 12.0)
-    assert 2 == len(batch.calls)
+    assert 2 == len(batch.jobs)
 
     turns.end(batch, 13.0)
     put(turns, hosted, now=13.0)
@@ -466,7 +466,7 @@ def test_an_idle_models_own_time_is_unknown_ten_seconds_after_its_last_batch():
     batch = turns.begin(idle, 10.0)
     assert 60.0 == run_s(20.0)
     turns.end(batch, 20.0)
-    for call in batch.calls:
+    for call in batch.jobs:
         call.answer("outcome")
     assert [60.0, 0.0] == [run_s(29.9), run_s(30.0)]
 
@@ -477,7 +477,7 @@ def test_urgent_calls_beside_a_batch_of_bulk_calls_take_none_of_those_along():
     for lane in ("interactive", "bulk"):
         put(turns, hosted, lane=lane)
     urgent = turns.begin(hosted, 0.0, urgent=True)
-    assert ["interactive"] == [call.lane for call in urgent.calls]
+    assert ["interactive"] == [call.lane for call in urgent.jobs]
     put(turns, hosted)
 
-    assert ["interactive", "bulk"] == [call.lane for call in turns.begin(hosted, 0.0).calls]
+    assert ["interactive", "bulk"] == [call.lane for call in turns.begin(hosted, 0.0).jobs]

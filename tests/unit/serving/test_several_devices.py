@@ -49,7 +49,7 @@ def simulate(turns, devices, until=float("inf")):
         batch = begins(turns, now, device)
         if isinstance(batch, RunningBatch):
             running[device] = batch
-            end = now + FIXED_S + PER_CALL_S * len(batch.calls)
+            end = now + FIXED_S + PER_CALL_S * len(batch.jobs)
             yield batch, end
             heappush(free, (end, next(order), device))
 
@@ -108,7 +108,7 @@ def test_lanes_share_several_devices_as_they_share_one(devices):
     turns = Scheduler([hosted], 0.0)
     put(turns, hosted, 9_000, "interactive")
     put(turns, hosted, 9_000, "bulk")
-    lanes = [call.lane for batch, _ in simulate(turns, names(devices), until=4.0) for call in batch.calls]
+    lanes = [call.lane for batch, _ in simulate(turns, names(devices), until=4.0) for call in batch.jobs]
 
     assert 0.1 == pytest.approx(lanes.count("bulk") / len(lanes), abs=0.03)
 
