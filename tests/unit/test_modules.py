@@ -159,6 +159,18 @@ def names_defined(tree: ast.AST) -> Iterator[str]:
                 yield name
 
 
+def test_a_job_is_never_a_call():
+    """What a model gets is a call; on its way through queues and batches it is a job."""
+    named = re.compile(r"\bcalls?: (?:\w+\[)*Job\b")
+    found = {
+        f"{module}: {name}"
+        for module, path in modules_in(ROOT / "service").items()
+        for name in named.findall(path.read_text("utf-8"))
+    }
+
+    assert set() == found
+
+
 @pytest.mark.parametrize("package", WITHOUT_PICTURE)
 def test_code_says_image_and_never_picture(package):
     """No module, class, function, argument, variable or field is named by "picture", the word of prose."""

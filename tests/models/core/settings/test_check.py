@@ -232,7 +232,7 @@ def test_a_clips_weights_are_measured_under_whatever_name_they_are_loaded(tmp_pa
             "ViT-L-14, x: `pretrained` is neither",
         ),
         ({"role": "clip", "family": "open_clip", "model": "ViT", "pretrained": __file__}, "ViT, "),
-        ({"role": "questions", "family": "transformers", "checkpoint": "demo:clip"}, "no weights found"),
+        ({"role": "questions", "family": "transformers", "checkpoint": "demo:clip"}, "config.json: missing"),
     ],
 )
 def test_what_can_be_seen_to_fail_names_the_model(model, told):
