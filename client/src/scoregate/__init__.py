@@ -21,7 +21,7 @@ from scoregate.images import Frames, sample_frames
 from scoregate.items import Accept, Cascade, Item, Pairing, TimeSpan
 from scoregate.local import AsyncLocalClient, LocalClient, aload, load
 from scoregate.ranking import Ranked, Ranking
-from scoregate.results import MetricError, Notice, QuestionSet, Report, Result, Score, ScoregateWarning
+from scoregate.results import Notice, QuestionSet, Report, Result, Score, ScoregateWarning
 from scoregate.settings import VERSION
 
 __version__ = VERSION
@@ -39,7 +39,6 @@ __all__ = [
     "Frames",
     "Item",
     "LocalClient",
-    "MetricError",
     "Notice",
     "Pair",
     "Pairing",

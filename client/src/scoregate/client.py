@@ -460,7 +460,7 @@ class OnePortal:
                 code="forked",
             )
         if self.portal is None:
-            raise ScoregateError("this gate was closed", code=CLIENT_CLOSED)
+            raise ScoregateError("this client was closed", code=CLIENT_CLOSED)
         return self.portal
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from scoregate.errors import ScoregateError, error_of
 from scoregate.notebooks import row_table, warning_lines
-from scoregate.results import Entries, MetricError, is_number, wrong
+from scoregate.results import Entries, is_number, wrong
 from scoregate.text import fixed
 
 WINNERS = ("a", "b", "tie")
@@ -39,7 +39,7 @@ class FailedPair:
 
     a: int
     b: int
-    error: MetricError
+    error: ScoregateError
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Comparison(Entries[Pair]):
             return self.ranking[0]
         raise self.failed[0].error if self.failed else ScoregateError("there are no pairs")
 
-    def error(self, index: int) -> MetricError | None:
+    def error(self, index: int) -> ScoregateError | None:
         """Return why a picture has no pair; None if it has one."""
         if self.win_rates[index] is not None:
             return None

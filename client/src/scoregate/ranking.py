@@ -9,7 +9,7 @@ from typing import Any
 
 from scoregate.errors import ScoregateError, error_of
 from scoregate.notebooks import failure, row_table, warning_lines
-from scoregate.results import Entries, MetricError, is_number, wrong
+from scoregate.results import Entries, is_number, wrong
 from scoregate.text import number
 
 
@@ -30,7 +30,7 @@ class Ranked:
     score: float | None
     accepted: bool
     decided_by: str | None
-    error: MetricError | None
+    error: ScoregateError | None
 
 
 class Ranking(Entries[Ranked]):

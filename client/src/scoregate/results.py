@@ -22,8 +22,6 @@ from scoregate.text import number
 P = ParamSpec("P")
 T = TypeVar("T")
 MAX_SHOWN_IMAGES = 16  # pictures that a report keeps
-MetricError = ScoregateError
-"""Why a metric of an item has no score: the same classes as those of a whole request."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +78,7 @@ class Result:
     index: int
     id: str | None
     scores: Mapping[str, float]
-    errors: Mapping[str, MetricError]
+    errors: Mapping[str, ScoregateError]
     details: Mapping[str, Any]
     cache: Mapping[str, str]
     request_id: str
@@ -232,7 +230,7 @@ class QuestionSet:
     id: str | None
     cached: bool | None
     questions: Sequence[Mapping[str, Any]]
-    error: MetricError | None
+    error: ScoregateError | None
     provenance: Mapping[str, str] = field(default_factory=dict)
     unasked: Sequence[str] = ()
 

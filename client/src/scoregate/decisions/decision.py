@@ -10,7 +10,7 @@ from typing import Any
 from scoregate.errors import BadImageError, InvalidError, ScoregateError, WarnedError, error_of
 from scoregate.items import Files, Item, given
 from scoregate.policy import STRICTEST_FIRST, Verdict
-from scoregate.results import Entries, MetricError, Notice, is_number, wrong
+from scoregate.results import Entries, Notice, is_number, wrong
 
 TEMPORARY = (408, 425, 429)  # statuses of requests that are valid
 
@@ -40,7 +40,7 @@ class Decision:
     decision: Verdict
     because: str
     scores: Mapping[str, float] = field(default_factory=dict)
-    errors: Mapping[str, MetricError] = field(default_factory=dict)
+    errors: Mapping[str, ScoregateError] = field(default_factory=dict)
     skipped: Sequence[str] = ()
     decision_id: str = ""
     policies: Mapping[str, Decision] = field(default_factory=dict)
