@@ -290,11 +290,12 @@ async def test_a_call_that_its_callers_left_before_its_replica_was_lost_is_count
     """As on a device."""
     instruments = Instruments(["vqa"])
     async with replicas.asked(instruments=instruments, a="m", b="m") as (deployment, handle, _):
-        stays, _ = asking(handle, call("stays?"))
-        leaves, _ = asking(handle, call("leaves?"))
+        leaves, _ = asking(handle, call("stays?"), call("leaves?"))  # one request, so that they are one group
         await replicas.sent(deployment, 1)
+        stays, _ = asking(handle, call("stays?"))
         [group] = deployment.under_way
         assert ["stays?", "leaves?"] == group.questions
+        await asyncio.sleep(0)  # the second request waits for the job of the first
         leaves.cancel()
         await asyncio.gather(leaves, return_exceptions=True)
         group.lost()
