@@ -182,19 +182,6 @@ def test_a_tensor_that_is_left_on_the_cpu_raises(kind, directory, found, tmp_pat
             part.to("cuda")
 
 
-OF_TRANSFORMERS = (
-    "blip",
-    "blip_vqa",
-    "instructblip",
-    "qwen3_vl",
-    "vit",
-    "mask2former",
-    "owlv2",
-    "nli",
-    "sentences",
-)
-
-
 @pytest.mark.parametrize("spoil", SPOILED, ids=lambda spoil: spoil.__name__)
 @pytest.mark.parametrize("name", OF_TRANSFORMERS)
 def test_a_spoiled_checkpoint_is_one_line_whether_it_is_loaded_or_planned(kind, name, own, spoil):
