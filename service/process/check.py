@@ -58,7 +58,7 @@ def described(settings: Settings, planned: Mapping[str, Plan], machine: Machine 
     rows = [("MODEL", "ROLE", "LOADS", "FROM", "AS", "MEMORY")]
     for name, table in settings.models.items():
         plan = planned[name]
-        dtype, devices = getattr(table, "dtype", "float32"), devices_of(table) or ("",)
+        dtype, devices = getattr(table, "dtype", "float32"), devices_of(table, machine) or ("",)
         size = plan.num_parameters
         memory = (
             "none here"

@@ -14,9 +14,7 @@ from models.core.outcomes import Reward
 from models.families.openai import SAFETY, SafetySettings, served_arguments
 from models.families.openai.vlm import OpenAiVlm
 
-MIN_ANSWER_MASS = (
-    0.5  # the probability of "Yes" and "No" together; with less, the model answers something else
-)
+MIN_ANSWER_MASS = 0.5  # the share of "Yes" and "No" together; with less, it answers something else
 NO_ANSWER = 'answers neither "Yes" nor "No" to the policy: both together have the probability'
 
 

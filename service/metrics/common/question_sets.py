@@ -20,7 +20,7 @@ USUAL_QUESTIONS = 8  # usual number of questions of a set
 QUESTION_CUT_NOTE = Note(Code.QUESTION_TRUNCATED, "a question was cut at the model's length")
 GIVEN_SETS = "question sets imported, pinned or sent along"  # these need no question LLM
 
-PromptOrQuestions = str | Sequence[GivenQuestion] | None
+IdOrQuestions = str | Sequence[GivenQuestion] | None
 
 
 class QuestionDetail(TypedDict):
@@ -57,7 +57,7 @@ class SetDetails(TypedDict):
 
 
 async def questions_for(
-    item: Item, models: ModelCalls, given: PromptOrQuestions
+    item: Item, models: ModelCalls, given: IdOrQuestions
 ) -> tuple[QuestionSet, CacheStatus | None]:
     """
     Return the pinned set, the set of the request, or the prompt's own set in the style of the options.

@@ -363,8 +363,11 @@ def decide_images(settings: DecisionSettings, service: Service) -> DecidedImages
         InputError: a file that was named does not exist.
         ScoregateError: the request failed as a whole.
     """
-    named = [(name, name == given) for given in settings.images for name in names_of(given)]
-    read = [tried(name, given) for name, given in named]
+    names, read = [], []
+    for given in settings.images:
+        for name in names_of(given):
+            names.append(name)
+            read.append(tried(name, name == given))
     group = None if settings.keep is None else GROUP
     items = [
         scoregate.Item(prompt=settings.prompt, image=data, orient=settings.orient, group=group)
@@ -374,7 +377,7 @@ def decide_images(settings: DecisionSettings, service: Service) -> DecidedImages
     with replace(service, policies=str(settings.policy_file or "")).client() as client:
         policy = policies[0] if len(policies) == 1 else policies
         decisions = client.decide_items(items, policy, keep=settings.keep or 1)
-    return DecidedImages(decisions, [name for name, _ in named], [why for _, why in read if why])
+    return DecidedImages(decisions, names, [why for _, why in read if why])
 
 
 # --- the client of a request ---
@@ -395,6 +398,6 @@ def naming(names: Sequence[str]) -> Iterator[None]:
         yield
     except scoregate.ScoregateError as exc:
         places = [(IMAGE_POINTER.fullmatch(fault["pointer"]), fault["detail"]) for fault in exc.errors]
-        if named := [f"{names[int(found[1])]}: {detail}" for found, detail in places if found]:
-            raise NoResultError("; ".join(named)) from exc
+        if faults := [f"{names[int(found[1])]}: {detail}" for found, detail in places if found]:
+            raise NoResultError("; ".join(faults)) from exc
         raise
