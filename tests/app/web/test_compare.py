@@ -247,11 +247,14 @@ async def test_pairs_of_requests_share_batches(serve, fakes, judges):
     judges(fair)
     async with serve() as client:
         handle = service_of(client).runtime.handles["vqa"]
-        fakes["vqa"].hold.clear()  # until more calls wait than one of them has
+        fakes["vqa"].hold.clear()  # the device is busy until the calls of both wait
+        body = {"items": [{"image": PICTURES[8], "prompt": "a dog"}], "metrics": ["vqascore"]}
+        busy = asyncio.create_task(client.post("/score", json=body))
+        await until(lambda: fakes["vqa"].held)
         both = asyncio.gather(*(compare(client, PICTURES[n : n + 4], rubric="preference") for n in (0, 4)))
-        await until(lambda: sum(job.prepared is not None for job in handle._jobs.values()) > 12)
+        await until(lambda: sum(job.prepared is not None for job in handle._jobs.values()) == 1 + 2 * 12)
         fakes["vqa"].hold.set()
-        await both
+        await asyncio.gather(busy, both)
 
     groups = [{image.Image(file).digest for file in FILES[n : n + 4]} for n in (0, 4)]
     shared = [
