@@ -36,7 +36,7 @@ def test_a_service_that_is_killed_under_load_costs_no_result_and_doubles_none(do
                     other.process.kill()
             assert [*enumerate(expected)] == found
         else:
-            reward = Reward(client=client, logit=False, batch=4)
+            reward = Reward(client=client, logit=False, batch_size=4)
             pictures, prompts = zip(*ITEMS, strict=True)
             scored = client.portals.here().submit(reward.outcomes_soon(list(pictures), list(prompts)))
             until(lambda: other.instrument('scoregate_requests_total{code="200",route="/score"}') > 0)

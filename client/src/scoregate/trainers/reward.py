@@ -77,7 +77,7 @@ class Reward:
         base_url, api_key: as for `Client`.
         priority: the lane, `bulk` or `interactive`.
         timeout_s: of one call with its retries.
-        batch: maximum pictures per request, which also has a limit of 16 MiB.
+        batch_size: maximum pictures per request, which also has a limit of 16 MiB.
         strict: raise an error for a score with a warning, instead of a `ScoregateWarning` for the first of
             its kind.
         transport: as for `Client`.
@@ -100,7 +100,7 @@ class Reward:
     api_key: str | None = field(default=None, repr=False)
     priority: str = "bulk"
     timeout_s: float = 300.0
-    batch: int = 32
+    batch_size: int = 32
     strict: bool = False
     transport: Transport | httpx.AsyncBaseTransport | None = None
     client: Client | None = None
@@ -421,7 +421,7 @@ class Reward:
                 batches = groups_of(left, items, sums)
                 send: Send = partial(self._sender().compared, pairs=self._pairs)
             else:
-                batches, send = list(in_batches(left, items, self.batch)), self._sender().outcomes
+                batches, send = list(in_batches(left, items, self.batch_size)), self._sender().outcomes
             asked = (
                 send([sent[n] for n in batch], [sums[n] for n in batch], deadline, places)
                 for batch in batches

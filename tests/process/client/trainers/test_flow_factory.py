@@ -67,11 +67,12 @@ def test_a_rank_with_four_workers_gets_a_reward_for_each_sample(model):
 
 
 def test_the_yaml_says_how_to_score(model):
-    """Unknown keys of it are the model's."""
-    reward = model(logit=True, timeout_s=20, batch_size=8, batch=4, priority="interactive")
+    """Unknown keys of it are the model's, and the trainer's `batch_size` is that of a request."""
+    reward = model(logit=True, timeout_s=20, batch_size=8, priority="interactive")
 
     assert pointwise_rewards(reward, samples(32)).min() < 0
-    assert (20, "interactive", 4) == (reward.reward.timeout_s, reward.reward.priority, reward.reward.batch)
+    given = reward.reward
+    assert (20, "interactive", 8) == (given.timeout_s, given.priority, given.batch_size)
 
 
 def test_every_setting_but_the_key_may_stand_in_the_yaml(model):

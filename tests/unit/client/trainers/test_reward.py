@@ -24,7 +24,7 @@ def numbers(count):
 
 def test_each_picture_gets_the_score_of_its_own_prompt(scripted):
     """In order, over several requests in the bulk lane."""
-    reward, double = scripted(batch=3)
+    reward, double = scripted(batch_size=3)
     prompts = numbers(8)
 
     assert [float(prompt) for prompt in prompts] == reward([PICTURE] * 8, prompts)

@@ -31,7 +31,7 @@ def warning(asked, request):
 
 def test_each_kind_is_told_once_and_counted(scripted):
     """Over all requests of a run."""
-    reward, _ = scripted(*[warning] * 6, batch=2)
+    reward, _ = scripted(*[warning] * 6, batch_size=2)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in range(3):
