@@ -17,14 +17,14 @@ HUB = Path(constants.HF_HUB_CACHE)
 SERVICE = (sys.executable, "-m", "service")
 HOST = "127.0.0.1"
 START_S = 240  # importing torch takes long on two busy cores
-LOOK_S = 0.1  # between two checks of `/readyz`
+LOOK_S = 0.1  # the time between two checks of `/readyz`
 REPORT_S = 30  # a line that stays, for logs
 STOP_S = 40  # the service finishes running requests
 # A server may need a minute until it listens.  Linux gives these ports to no connection meanwhile, and Ray's
 # workers use lower ones.
 PORTS = range(20_000, 32_768)
 TRIES = 20
-GIVEN: set[int] = set()  # by this process, which may not have bound them yet
+GIVEN: set[int] = set()  # ports that this process chose, and may not have bound yet
 
 
 def progress(line: str) -> None:
@@ -55,7 +55,7 @@ def free_port(wanted: int) -> int:
     """
     for port in [wanted] if wanted else SystemRandom().sample([*{*PORTS} - GIVEN], TRIES):
         with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the service does
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # the service sets it, too
             try:
                 probe.bind((HOST, port))
                 GIVEN.add(port)

@@ -11,7 +11,7 @@ from demo.process import Failed, progress
 from demo.samples import FOLDER, listed
 
 PROMPT_METRICS = {"vqascore": "VQAScore", "clipscore": "CLIPScore", "dsg": "DSG"}
-METRICS = PROMPT_METRICS | {"geneval": "GenEval"}  # only for prompts with metadata
+METRICS = PROMPT_METRICS | {"geneval": "GenEval"}  # GenEval scores only prompts with metadata
 TIMEOUT_S = 300
 SIDES = ("right", "wrong")
 

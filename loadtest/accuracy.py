@@ -25,7 +25,7 @@ from loadtest.servers import TIMEOUT_MS, Item, Server, item, memory_mb, results
 ITEMS = 64  # a request
 ROUNDS = 5
 ACCURACY = {"presence": 99, "binding": 99, "relation": 99, "negation": 99, "count": 97}
-CLOSE = 0.15  # of a radius, between things that nearly touch
+CLOSE = 0.15  # the gap between things that nearly touch, in radii
 QUESTION_METRICS = {"dsg": 97, "tifa": 95, "soft_tifa": 95, "vq2": 95, "gecko": 95, "skills": 95}
 EXACTLY_ONE = ("skills",)  # metrics that take "a circle" to mean exactly one
 QUESTION_KINDS = ("presence", "binding", "relation")
@@ -100,7 +100,7 @@ def accuracy(client: httpx.Client, report: Report, count: int, dsg_count: int) -
         won = {name: wins(client, held, name) for name in ("vqascore", "clipscore")}
         report.say(f"  VQAScore, {kind}", 100 * won["vqascore"], "%", least=least)
         report.say(f"  CLIPScore, {kind}", 100 * won["clipscore"], "%")
-    close = list(cases("count", 4 * count, gap=CLOSE))  # of 500, one seed or another is 1 % off
+    close = list(cases("count", 4 * count, gap=CLOSE))  # 500 cases would be too few: some seeds are 1 % off
     report.say(f"  VQAScore, count, {CLOSE:.0%} apart", 100 * wins(client, close, "vqascore"), "%", least=97)
     for metric, least in QUESTION_METRICS.items():
         single = metric in EXACTLY_ONE

@@ -50,7 +50,7 @@ def app(score: Scorer) -> FastAPI:
         ]
         return {"request_id": "", "results": results, "partial": False, "models": {}, "timings_ms": {}}
 
-    post_score.__annotations__["wanted"] = requests_with(metrics()).score  # with each metric's options
+    post_score.__annotations__["wanted"] = requests_with(metrics()).score  # it has each metric's options
     served.add_api_route("/score", post_score, methods=["POST"])
 
     @served.get("/readyz")

@@ -27,10 +27,10 @@ from scoregate import AsyncClient, Client
 
 SHAPE = Shape(fixed_ms=20, per_call_ms=6, max_items=32)
 BUSY = 'scoregate_batch_duration_seconds_sum{model="vqa"}'
-MAX_JPEG_MS = 3.0  # for a JPEG's bytes
-MIN_LOOP_SHARE = 0.9  # of the loop's
+MAX_JPEG_MS = 3.0  # processor time of a picture in JPEG bytes
+MIN_LOOP_SHARE = 0.9  # the busy share over the loop's
 BURSTS = (512, 1024, 2048)  # calls at once
-MAX_CALL_GROWTH = 1.5  # of a call's cost, from the smallest burst to the largest
+MAX_CALL_GROWTH = 1.5  # a call's cost in the largest burst over that in the smallest
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -23,7 +23,7 @@ SHAPES = ("circle", "square", "triangle", "star", "diamond", "cross", "heart", "
 RELATIONS = ("left of", "right of", "above", "below")
 # Eight questions about a picture, for the service and for the loops that it is compared with.
 TEXTS = [f"Is there a {colour} {shape}?" for colour in COLOURS[:4] for shape in ("circle", "square")]
-QUESTIONS = [f"{text} Please answer yes or no." for text in TEXTS]  # in dsg's template
+QUESTIONS = [f"{text} Please answer yes or no." for text in TEXTS]  # dsg's template
 QUESTION_SET = [
     {"id": n, "kind": "entity", "text": text, "depends_on": []} for n, text in enumerate(TEXTS, 1)
 ]
@@ -39,7 +39,7 @@ class Kind:
 
 
 KINDS = {
-    "tiny": Kind(32, "PNG"),  # for workloads that do not test pictures
+    "tiny": Kind(32, "PNG"),  # workloads that do not test pictures use it
     "rl": Kind(512, "JPEG", 75),
     "rl-fine": Kind(512, "JPEG", 95),
     "rl-png": Kind(512, "PNG"),

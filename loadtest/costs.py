@@ -30,7 +30,7 @@ from models.images.image import lossless
 KINDS = ("presence", "binding", "relation", "count")
 # For metrics that read text: the written word, and its height relative to the picture.
 WORD, LETTERS = "OPEN", 0.25
-ITEMS = 16  # in a request
+ITEMS = 16  # items of a request
 WARM = 4  # pictures of the warm-up
 THOUSAND = 1_000
 BASE = "clipscore"  # the others are compared with it

@@ -22,8 +22,8 @@ from loadtest.servers import Server
 from loadtest.workloads import Spec
 from models.images.pixels import CLIP_MEAN, pad_and_resize
 
-SIDE = 336  # of CLIP-FlanT5's input; 224 takes a few tenths of a millisecond less
-COLOUR = tuple(int(255 * mean) for mean in CLIP_MEAN)  # of its padding
+SIDE = 336  # CLIP-FlanT5's input; 224 takes a few tenths of a millisecond less
+COLOUR = tuple(int(255 * mean) for mean in CLIP_MEAN)  # the colour of its padding
 TIMES = 20  # each picture is resized
 IMAGES = 512
 AT_ONCE = Spec("sixty-four-at-once", rate=1, seconds=IMAGES)

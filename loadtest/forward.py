@@ -31,7 +31,7 @@ from models.families.clip_flant5.tokens import SplitText
 DEMO = Path(__file__).parents[1] / "models" / "demo" / "weights" / "clip_flant5"
 SIZES = {"xl": XL, "xxl": XXL}
 BEFORE = 33  # tokens of the fixed text ahead of the image
-AFTER = range(16, 32, 2)  # of questions behind it, in turn
+AFTER = range(16, 32, 2)  # tokens of the questions behind it, in turn
 ANSWER = (209, 1)  # two tokens like "Yes" and "</s>"; which ones does not matter
 
 

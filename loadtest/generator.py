@@ -22,8 +22,8 @@ from loadtest.results import Outcome
 from loadtest.wires import WIRES, Answer, Wire
 from loadtest.workloads import Arrival, Plan, Spec, plan
 
-AHEAD_S = 0.2  # from the start of the clock to the first arrival
-FILLING_S = 1.0  # from the first background request to the first measured one
+AHEAD_S = 0.2  # the first arrival is so long after the start of the clock
+FILLING_S = 1.0  # background requests start so long before measured ones
 OURS = WIRES["scoregate"]
 STALE_S = 2.0  # below the keep-alive time of any server: older idle connections are replaced
 

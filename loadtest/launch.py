@@ -29,7 +29,7 @@ from models.images.pixels import Pixels
 
 WIDTH = 8
 TEXT = 77  # tokens
-QUESTION = (EOS,) * 33, (EOS,) * 30  # as many tokens as the fixed text and an ordinary question
+QUESTION = (EOS,) * 33, (EOS,) * 30  # lengths of the fixed text and of an ordinary question
 ANSWER = (EOS, EOS)  # two tokens, as "Yes" and `</s>` are
 T5 = XL.config | {"d_model": WIDTH, "d_ff": WIDTH, "num_heads": 1, "d_kv": WIDTH, "vocab_size": 100}
 SIDE = 28

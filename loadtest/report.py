@@ -40,7 +40,7 @@ class Size:
 SIZES = {
     "short": Size(rounds=5, share=1.0, scale=0.25),
     "full": Size(rounds=9, share=4.0, scale=1.0),
-    "bench": Size(rounds=3, share=0.25, scale=0.0625, threads=("1",)),  # as steady as a busy machine allows
+    "bench": Size(rounds=3, share=0.25, scale=0.0625, threads=("1",)),  # steady enough on a busy machine
 }
 
 

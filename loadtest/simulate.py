@@ -16,7 +16,7 @@ from service.core.lanes import INTERACTIVE
 from service.serving.batcher.queue import Queue
 from service.serving.job import Job
 
-NO_LIMIT = 2**62  # on waiting calls: nothing is refused here
+NO_LIMIT = 2**62  # the limit of waiting calls: nothing is refused here
 
 
 @dataclass(frozen=True, slots=True)

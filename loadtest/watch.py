@@ -25,7 +25,7 @@ import matplotlib.figure
 from scoregate.trainers.divergence import STEP_SCALES, STEPS_OF_A_RUN, THRESHOLDS, Blocks, Divergence, largest
 
 Curve = list[float]
-RUNS = 5000  # of a calibration, for each kind of noise
+RUNS = 5000  # runs of a calibration, for each kind of noise
 CALIBRATION = 0  # the seeds from here to `FRESH` are those of the calibration
 FRESH = 1_000_000
 
@@ -71,12 +71,12 @@ NOISES = {
     "AR(1) 0.98 + white": Noise(0.98, 0.7),
 }
 WALK = Noise(1.0)  # it has no level, and is not calibrated for
-HELD = {  # not calibrated for, and the rates hold
+HELD = {  # noise without a calibration, for which the rates hold
     "white, spread doubles": Noise(grows=2.0),
     "white, t(3)": Noise(degrees=3.0),
     "white, t(2)": Noise(degrees=2.0),
 }
-EXCEEDED = {  # the rates do not hold
+EXCEEDED = {  # noise for which the rates do not hold
     "AR(1) 0.8, spread doubles": Noise(0.8, grows=2.0),
     "AR(1) 0.8, t(3)": Noise(0.8, degrees=3.0),
     "AR(1) 0.8, t(2)": Noise(0.8, degrees=2.0),

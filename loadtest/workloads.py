@@ -224,7 +224,7 @@ def mixed(maker: Maker) -> Plan:
     return Plan(sorted(arrivals, key=lambda arrival: arrival.at_s))
 
 
-# By the names of docs/performance.md; the ones after `mixed` are for single figures.
+# The names are those of docs/performance.md; the ones after `mixed` are for single figures.
 WORKLOADS: dict[str, Callable[[Maker], Plan]] = {
     "rl-burst": rl_burst,
     "rl-group": rl_group,

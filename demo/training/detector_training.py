@@ -27,13 +27,13 @@ from demo.training.world import MAX_THINGS, SHAPES, Scene, Thing, draw_thing, sa
 from models.families.detector.mask2former import Mask2FormerNetwork
 from models.images.pixels import normalised
 
-SIDE = SIZE // STRIDE  # of a mask
+SIDE = SIZE // STRIDE  # the side of a mask
 COVERED = 0.35  # share of a mask's pixel that a thing must cover: the rims of small rings are half a pixel
 NEARLY_TOUCHING = (0.05, 0.3)  # gaps, in radii
 NOTHING = len(SHAPES)  # the class of queries that found no thing
 RARE = 0.2  # weight of that class, which most queries have
 CLASS, MASK, DICE = 2.0, 5.0, 5.0  # weights, as published
-FREQUENCIES = 4  # of the position embedding with which pixels predict their thing's centre
+FREQUENCIES = 4  # frequencies of the position embedding by which pixels predict their thing's centre
 SEED = 23
 SCENES = 16  # a step, each also mirrored
 PIXELS, THINGS, AGAIN = Stage(600, 2e-3, 1), Stage(3200, 1.5e-3, 2300), Stage(800, 5e-4, 800)

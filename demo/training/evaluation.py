@@ -28,9 +28,9 @@ from models.families.question_llm.model import QuestionLLM
 from models.images.image import Image
 
 BATCH = 64  # calls
-CLOSE = 0.15  # of the smaller radius: things that nearly touch
+CLOSE = 0.15  # the gap between things that nearly touch, in radii of the smaller
 SURE = 0.9  # GenEval's threshold for detections that it counts
-IMAGES = 32  # that the detector sees together
+IMAGES = 32  # a batch of the detector
 MAX_TOKENS = 400
 
 

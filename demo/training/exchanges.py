@@ -36,7 +36,7 @@ def exchange(style: str, prompt: str, statement: Statement | None, random: Rando
     name, write = STYLES[style]
     if style in TOLD and statement is not None:
         title, first, between = TOLD[style]
-        whole = random.random() < 0.5  # or without the keywords that have no question
+        whole = random.random() < 0.5  # if not, keywords that have no question are left out
         entries = [entry for entry in STYLES[first][1](statement) if whole or entry.get("groundable", True)]
         listing = between.join(f"{entry['id']} {entry.get('tuple') or entry['text']}" for entry in entries)
         message += f"\n{title}: {listing}"

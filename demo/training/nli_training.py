@@ -32,7 +32,7 @@ OPPOSITE = {
     for a, b in zip(RELATIONS[::2], RELATIONS[1::2], strict=True)
     for one, other in ((a, b), (b, a))
 }
-SEED = 11  # of the batches and the weights
+SEED = 11  # the seed of the batches and the weights
 STAGE, ROWS = Stage(3600, 1.5e-3, 1400), 64
 LENGTH = 64  # tokens of a premise and a hypothesis
 PAD, UNKNOWN, START, END = "[PAD]", "[UNK]", "[CLS]", "[SEP]"

@@ -18,11 +18,11 @@ from demo.training.styles import STYLES
 from demo.training.world import COLOURS, RELATIONS, SHAPES
 
 FOREIGN = 0.3  # share of prompts outside the language, in first calls about a prompt
-FOREIGN_LATER = 0.03  # and elsewhere
+FOREIGN_LATER = 0.03  # the share in later calls
 
 # Long answers, and calls that contain previous answers, need more training.
 CALLS = (*STYLES, ANSWERS, "dsg", "tifa", "gecko questions", "skills", ANSWERS, ANSWERS)
-READING_CALLS = (*CALLS, *[ANSWERS] * 16)  # where reading is practised
+READING_CALLS = (*CALLS, *[ANSWERS] * 16)  # the calls of a stage that practises reading
 
 # Relation has the longest answers and needs the most training.
 MIX = ("presence", "binding", "binding", "count", "relation", "relation", "negation", "size")

@@ -34,9 +34,9 @@ from demo.training.question_prompts import CALLS, DESCRIBED, KNOWN, READING_CALL
 from demo.training.world import SHAPES
 from models.families.question_llm import user_message
 
-SEED = 5  # of the tokenizer, the batches and the weights
+SEED = 5  # the seed of the tokenizer, the batches and the weights
 
-PIECES = 896  # of the tokenizer, JSON fragments not counted
+PIECES = 896  # pieces of the tokenizer, JSON fragments not counted
 CONTEXT = 2048
 BOS, EOS, PAD = "<s>", "</s>", "<pad>"
 USER, ASSISTANT = "<|user|>", "<|assistant|>"
@@ -53,7 +53,7 @@ SAID = re.compile(
     + '|(?<="answer":")(?!yes")[^"]*'
 )
 CUT = re.compile(r"(?<=\},)|(?<=\[)(?=\{)|(?=\]\}$)")
-# Also the common parts of questions, tuples and lists of answers.
+# Common parts of questions, tuples and lists of answers are one token each, too.
 COMMON = re.compile(
     r"Is there (?:a|no|exactly)\b|Are there exactly|Is the\b|What (?:color|size) is the|How many|are there"
     r"|Where is the|relative to the|What (?:else )?is (?:there|missing)|\w+ - \w+ \("

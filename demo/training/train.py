@@ -50,7 +50,7 @@ def main() -> None:
     for role in [arguments.only] if arguments.only else TRAININGS:
         name, train = TRAININGS[role]
         train(weights / name, state, say=say)
-        if role != "detector":  # which is given no words
+        if role != "detector":  # a detector is given no words
             (weights / name / "vocabulary.txt").write_text("\n".join(sorted(WORDS)) + "\n")
     if arguments.only:
         return

@@ -30,7 +30,7 @@ MIX = (
     *("presence", "binding", "binding", "count", "count", "negation", "size"),
     *["relation"] * 3,
 )
-COUNTED = (*MIX, *["count"] * 6)  # about things that nearly touch
+COUNTED = (*MIX, *["count"] * 6)  # kinds of questions about things that nearly touch
 ARGUABLE = ("size", "relation", "relation")  # kinds with ambiguous cases
 REPORTED = (*KINDS, *NAMES.values())
 

@@ -29,7 +29,7 @@ from models.images.pixels import Pixels
 
 SIZE, PATCH = 70, 10
 GRID = SIZE // PATCH
-QUESTIONS = 8  # per picture
+QUESTIONS = 8  # questions about each picture
 AFTER = 16  # tokens after the image, padded
 SMALLEST = (RADIUS[0], 0.1)  # radii that the tower finds hard
 NEARLY_TOUCHING = (0.05, 0.3)  # gaps, in radii

@@ -31,7 +31,7 @@ RADIUS = (0.06, 0.18)
 SMALL, LARGE = 0.09, 0.135  # radius up to which a thing is small, from which it is large
 TILT = 15  # degrees
 CLOSE = 0.4  # share of scenes whose things are neighbours
-GAPS = (0.05, 1.0)  # between their rims, in radii of the smaller
+GAPS = (0.05, 1.0)  # gaps between their rims, in radii of the smaller
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def place(
     """
     things: list[Thing] = []
     close = gap is not None or random.random() < CLOSE
-    alike = random.uniform(*radii) if random.random() < 0.5 else None  # as things in a row often are
+    alike = random.uniform(*radii) if random.random() < 0.5 else None  # things in a row are often of one size
     for shape, colour in looks:
         for _ in range(30):
             radius = alike * random.uniform(0.9, 1.1) if close and alike else random.uniform(*radii)

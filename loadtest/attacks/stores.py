@@ -19,7 +19,7 @@ ONE_REPLICA = """
 family = "fake"
 num_cpus = 0.5
 """
-LISTENS = "0A"  # in /proc/net/tcp
+LISTENS = "0A"  # the state of a listening socket in /proc/net/tcp
 ALL_INTERFACES = ("00000000", "0" * 32)
 
 

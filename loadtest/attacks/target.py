@@ -20,10 +20,10 @@ from PIL import Image
 from demo.process import HOST, SERVICE, free_port
 from loadtest.servers import cpu_s, memory_mb, served
 
-LIMIT_BYTES = 12 * 2**30  # of address space, so that an attack exhausts the process and not the machine
+LIMIT_BYTES = 12 * 2**30  # address space: an attack exhausts the process and not the machine
 PROBE_S = 0.02
 TIMEOUT_S = 120
-SCORES = 20  # of a neighbour
+SCORES = 20  # requests of a neighbour
 PROFILE = """
 [models.clip]
 family = "fake"

@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         torch.set_num_threads(1)  # threads that wait for each other's cores would take most of the time
     folder = options.results.parent
     results = Results(options.results, machine(device, options.geometry))
-    gc.freeze()  # or what was imported would make each collection between two steps take half a second
+    gc.freeze()  # imported objects would make each collection between two steps take half a second
     dtype = "bfloat16" if real else "float32"
     bench = Bench(REAL if real else TINY, device, dtype, folder, results, options.vllm.absolute())
     chosen = {"sweep": sweep.steps} if options.sweep else {name: PARTS[name] for name in options.only}

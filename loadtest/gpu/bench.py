@@ -18,7 +18,7 @@ from loadtest.work import peak, seconds
 from models.checkpoints.weights import DTYPES
 
 NEEDS_CUDA = "needs CUDA"
-WITHIN_S = 3.0  # of a timing's rounds; the first round is always complete
+WITHIN_S = 3.0  # a timing's rounds end then; the first round is always complete
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ TOWER = "vision_tower"
 COMPLETE = "complete"  # a file that is written last
 PAD, START, END, IMAGE = "<pad>", "<s>", "</s>", "<image>"
 ANSWERS = ("Yes", "No")
-MAX_PIECES = 1500  # of the tokenizer; the rest of a vocabulary is never written
+MAX_PIECES = 1500  # pieces of the tokenizer; the rest of a vocabulary is never written
 CHAT = """\
 {% for message in messages %}{{ message['role'] | upper }}: {% for part in message['content'] %}\
 {% if part['type'] == 'image' %}<image>

@@ -31,7 +31,7 @@ from models.families.vlm_answers import Answers, likelihood
 AT_ONCE = 8
 MAX_IMAGES = 16
 START = tuple(range(10, 26))  # tokens before a picture
-OPENING = tuple(range(30, 38))  # with which all questions begin
+OPENING = tuple(range(30, 38))  # all questions begin with these tokens
 OWN_TOKENS = 16  # tokens of a question after them
 YES, NO = (5,), (6,)
 ANSWERS = Answers("", ("Yes", "Yes", "No"), True, likelihood)

@@ -23,8 +23,8 @@ from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.network import ClipFlanT5Network
 
 IMAGES, QUESTIONS = 4, 2
-BOUNDS = {"float32": 1e-5, "bfloat16": 5e-3}  # of docs/performance.md, alone and in any batch
-OVER_CPU = {"float32": 1e-5}  # between devices; no bound is stated for another dtype
+BOUNDS = {"float32": 1e-5, "bfloat16": 5e-3}  # docs/performance.md states them; alone and in any batch
+OVER_CPU = {"float32": 1e-5}  # no bound between devices is stated for another dtype
 
 
 Three = tuple[list[float], list[float], list[float]]

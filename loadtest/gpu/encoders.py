@@ -48,7 +48,7 @@ from models.families.reward_heads import Layers
 from models.families.transformers_clip.model import TransformersClip
 from models.images.pixels import Pixels
 
-TOKENS = 16  # of a prompt
+TOKENS = 16  # length of a prompt
 Own = Callable[[torch.Tensor], object]
 Score = Callable[[Sequence[Prepared]], Sequence[Any]]
 

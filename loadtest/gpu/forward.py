@@ -23,7 +23,7 @@ from models.families.clip_flant5.network import ClipFlanT5Network
 AT_ONCE = 64
 MANY = 16  # pictures, from which on the targets of the peak count
 SHARE = {"XL": 0.5, "XXL": 0.55}
-GAIN = 3.0  # over the reference's way, for eight questions
+GAIN = 3.0  # rate over that of the reference's way, for eight questions
 EIGHT = 8
 
 Run = Callable[[Batch], object]

@@ -98,7 +98,7 @@ REAL = Geometry(
         },
         DETECTOR: {
             "backbone_config": {"embed_dim": 96, "depths": [2, 2, 18, 2], "num_heads": [3, 6, 12, 24]},
-            "side": 800,  # of the pictures
+            "side": 800,  # side of the pictures in pixels
         },
     },
     decoders={

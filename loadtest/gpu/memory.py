@@ -19,7 +19,7 @@ from models.families.clip_flant5.forward import Forward
 from models.families.clip_flant5.network import ClipFlanT5Network
 
 GB = 1e9
-TOLERANCE = 1.05  # of what the profiles say of weights
+TOLERANCE = 1.05  # bytes of weights over those that the profiles state
 TRIES = 3  # batches that are too large
 
 
@@ -32,7 +32,7 @@ class Held:
             *bench.geometry.flant5[size], bench.device, bench.torch_dtype
         )
         head = self._network.t5.lm_head.weight
-        # As the profiles count: numbers in the dtype, of which the head is held in float32.
+        # The profiles count numbers in the dtype, and those of the head in float32.
         numbers = sum(tensor.numel() for tensor in self._network.parameters())
         self.said_bytes = numbers * head.itemsize + head.numel() * (4 - head.itemsize)
         self.forward = Forward(self._network, device=bench.device, dtype=bench.torch_dtype)
@@ -114,7 +114,7 @@ def runs(run: Callable[[int], object], rows: int) -> bool:
         run(rows)
     except torch.OutOfMemoryError:
         fits = False
-    release()  # after the exception, whose traceback holds tensors
+    release()  # the traceback of the exception held tensors until here
     return fits
 
 

@@ -34,7 +34,7 @@ from models.families.clip_flant5.model import ClipFlanT5
 from models.images.image import Image
 
 AT_ONCE = {"vqa": 64, "clip": 256}  # calls of a batch
-SERVED = 0.95  # over offline
+SERVED = 0.95  # the served rate over the offline rate
 CLIP_RATE, CORES = 2000, 16  # pictures a second of CLIP L/14-336, with as many cores
 OFFLINE, CLIP_OFFLINE = "XL offline, in batches of prepared calls", "CLIP L/14-336 offline, likewise"
 BURST = "XL, single requests at once"

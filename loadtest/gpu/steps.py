@@ -14,7 +14,7 @@ from time import monotonic
 from loadtest.gpu.results import Results, Row
 from loadtest.gpu.table import line
 
-LIMIT_S = 480  # of a part; a step that has begun is finished
+LIMIT_S = 480  # a part begins no step later; a step that has begun is finished
 
 
 @dataclass(frozen=True, slots=True)

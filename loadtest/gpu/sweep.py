@@ -16,7 +16,7 @@ from loadtest.gpu.results import Row, left_out
 from loadtest.gpu.steps import Step
 from models.families.clip_flant5.network import ClipFlanT5Network
 
-NEARLY = 0.98  # of the best rate
+NEARLY = 0.98  # share of the best rate
 GRAPH_ROWS = (0, 4, 16)
 PROFILE = """\
 # {size} on {card}: {rate:.1f} pairs/s; a single pair takes {single:.1f} ms.

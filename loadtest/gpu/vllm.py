@@ -47,13 +47,13 @@ from service.serving.loading import load_models
 from service.wiring.bootstrap import Service
 from service.wiring.load import settings_of
 
-NAME = "m"  # of the model on its server
+NAME = "m"  # the model's name on its server
 DEADLINE_S = 600.0
 STYLE = replace(DSG, schema={"const": {"questions": corpus.QUESTION_SET}})
 ABSENT = "question LLM and VLM"
 BANDWIDTH_NOTE = "share of the bandwidth, as each token reads all weights"
 EIGHT = corpus.QUESTIONS
-COUNTERS = ("generation_tokens", "prompt_tokens", "prefix_cache_hits")  # of vLLM; all count tokens
+COUNTERS = ("generation_tokens", "prompt_tokens", "prefix_cache_hits")  # vLLM's names; all count tokens
 
 Loads = Callable[["Load"], Coroutine[Any, Any, Sequence[Row]]]
 Serve = Callable[[Peer, str, Path, Path], AbstractContextManager[Server]]
@@ -89,7 +89,7 @@ def server_of(bench: Bench) -> Peer:
             options += ["--enforce-eager", "--distributed-executor-backend", "uni"]
         return ["-m", "vllm.entrypoints.openai.api_server", *options]
 
-    # Without the bundle's packages, which are for another Python or other versions.
+    # The bundle's packages are left out: they are for another Python or other versions.
     environment = {"VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "PYTHONPATH": ""}
     if not bench.cuda:
         environment |= {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_ENABLE_V1_MULTIPROCESSING": "0"}

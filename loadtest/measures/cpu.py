@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[2]
 PROC = Path("/proc")
 HERE = "this release"
 REFERENCE = "6614095d"  # the previous release while there is no tag
-PARTS = {"cpu-": "decoding", "device": "device"}  # by the start of a thread's name
+PARTS = {"cpu-": "decoding", "device": "device"}  # the keys are the starts of threads' names
 UNITS = {"loop": "ms", "decoding": "ms", "device": "ms", "all": "ms", "rate": "/s"}
 
 # Before Python 3.14 the kernel does not get the names of Python's threads.  The code is text because an

@@ -11,7 +11,7 @@ from loadtest.report import Report, Size
 from loadtest.results import Outcome, latencies, percentile
 from loadtest.workloads import Spec
 
-CALLERS = 200  # that wait at the same time, while the model hangs
+CALLERS = 200  # callers that wait at the same time, while the model hangs
 TIMEOUT_MS = 4000  # long, so that so many callers leave the event loop idle: 50 requests a second
 RATE = 1000 * CALLERS / TIMEOUT_MS
 HANGING = (sys.executable, "-m", "loadtest.hanging", *servers.FAKE[-2:])

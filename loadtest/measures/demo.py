@@ -21,7 +21,7 @@ def measure(report: Report, size: Size) -> None:
     """Report the figures of the demo profile; all but the first with the last number of threads."""
     with ExitStack() as stack:
         with ExitStack() as looping, ThreadPoolExecutor(1) as thread:
-            # At the same time as the services: each start mostly imports, on one core.
+            # The loops start while the services do: each start mostly imports, on one core.
             starting = thread.submit(
                 lambda: [looping.enter_context(servers.loop(each)) for each in size.threads]
             )

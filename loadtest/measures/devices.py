@@ -26,7 +26,7 @@ from loadtest.workloads import Spec, plan
 # 6 ms of each for everything else.
 MODEL = Shape(fixed_ms=40, per_call_ms=40, max_items=5)
 FAILING = (sys.executable, "-m", "loadtest.failing", "--config", str(servers.PROFILE))
-SECONDS = 12  # of a run on any number of devices
+SECONDS = 12  # duration of a run on any number of devices
 FOUR = 4
 
 # A replica is slow enough that two cores decode for two: 53 calls a second each.

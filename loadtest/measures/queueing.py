@@ -17,13 +17,13 @@ from loadtest.workloads import Spec, plan
 # largest GPU.
 BATCHING = Shape(fixed_ms=180, per_call_ms=1.8, max_items=32)
 SLOWDOWN = 5  # p99 over the unloaded latency
-SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # of the offline rate
+SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)  # shares of the offline rate
 
-# For both lanes, and slow enough that two cores can decode twice its capacity and run the generator:
+# It serves both lanes, slowly enough that two cores can decode twice its capacity and run the generator:
 # otherwise the CPU would limit the figures.  A full batch takes 200 ms and the rate is 80/s.
 SHARED = Shape(fixed_ms=40, per_call_ms=10, max_items=16)
 INTERACTIVE = 25  # requests a second, a third of the capacity
-BULK = 0.25  # of 128 images, every half second: with those above, a tenth more than the capacity
+BULK = 0.25  # the scale of bursts, 128 images every half second: with those above, a tenth over the capacity
 
 WITHIN_MS = 2000  # ten full batches
 LONG_MS = 5000

@@ -26,7 +26,7 @@ from loadtest.servers import Server
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "peers"
-LIMIT_S = 600  # to start, and for the peers' own timeouts, so that they never affect a figure
+LIMIT_S = 600  # limits a start, and is the peers' own timeout, so that it never affects a figure
 CLIP = FOLDER / "clip"  # served by infinity, and by the service it is compared with
 BEHIND = "import site; site.addsitedir({!r})"  # searched after an environment's own packages
 
@@ -149,7 +149,7 @@ def peer_served(peer: Peer, role: str, python: Path, log: Path) -> Iterator[Serv
             cwd=ROOT,
             stdout=output,
             stderr=output,
-            start_new_session=True,  # so that its workers end with it
+            start_new_session=True,  # its workers end with it
         )
         try:
             wait(peer, process, port, log)

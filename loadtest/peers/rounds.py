@@ -21,7 +21,7 @@ from loadtest.workloads import Spec
 
 CLOSE = 1e-4  # two implementations of a CLIP; pictures of different size in a batch
 WARM = Spec("sixteen-at-once", rate=1, seconds=48, image="rl")
-SAMPLES = 20  # of a round with a loop
+SAMPLES = 20  # samples of a round with a loop
 THREADS = ("1", "2")  # the loop's figure is the better of both
 
 

@@ -16,7 +16,7 @@ from loadtest.report import Figure, Threshold, read_thresholds
 AnyRow = Row | LoopRow
 EVERY: Mapping[str, AnyRow] = {**ROWS, **LOOPS}
 IN_PROCESS = "in process"  # the column of rows without a server on the other side
-TARGETS = read_thresholds("peers")  # of ratios, by the names of `figures`
+TARGETS = read_thresholds("peers")  # ratios, by the names of `figures`
 
 
 def keep(results: Sequence[Result], file: Path) -> list[Result]:

@@ -43,7 +43,7 @@ from service.serving.admission import Demand
 
 QUOTED = re.compile(r'["＂]([^"＂]*)["＂]|“([^“”]*)”|„([^„“”]*)[“”]|«([^«»]*)»')
 QUOTE = re.compile('["＂“”„«»]')
-USED_TEXT_MARK = "\n"  # in place of a text that was found, so that its surroundings do not become one text
+USED_TEXT_MARK = "\n"  # it replaces a text that was found, so that its surroundings do not become one text
 
 
 class OcrOptions(MetricOptions):

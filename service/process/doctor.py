@@ -183,7 +183,7 @@ def check_checklists(files: Iterable[Path]) -> Iterator[Finding]:
 
 MAX_SKEW_S = 30.0
 ANSWER_S = 20.0  # the version, and each known call, may take so long
-LASTING_REASONS = ("Authentication", "certificate", "TLS", TOO_OLD)  # in reasons that a person has to remove
+LASTING_REASONS = ("Authentication", "certificate", "TLS", TOO_OLD)  # a person has to remove such reasons
 
 
 async def check_redis(settings: Settings) -> list[Finding]:

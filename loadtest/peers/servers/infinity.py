@@ -12,7 +12,7 @@ import open_clip
 import torch
 from transformers import CLIPConfig, CLIPModel
 
-SIDE = 80  # as in the demo's CLIP
+SIDE = 80  # the side of the demo's CLIP
 TEXT = {"hidden_size": 96, "intermediate_size": 384, "num_hidden_layers": 3, "num_attention_heads": 4}
 VISION = {"hidden_size": 128, "intermediate_size": 512, "num_hidden_layers": 4, "num_attention_heads": 4}
 SPECIAL = {"<start_of_text>": "<|startoftext|>", "<end_of_text>": "<|endoftext|>"}

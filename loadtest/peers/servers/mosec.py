@@ -50,7 +50,7 @@ class Scoring(mosec.Worker):  # type: ignore[misc]
 
 if __name__ == "__main__":
     program = Path(mosec.__file__).parents[1] / "bin" / "mosec"
-    if program.is_file():  # where `pip install --target` puts it, and mosec does not search
+    if program.is_file():  # `pip install --target` puts it here, and mosec does not search here
         runtime.get_mosec_path = lambda: program
     server = mosec.Server()
     server.append_worker(Decoding, num=2, route="/score")

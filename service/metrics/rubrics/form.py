@@ -10,7 +10,7 @@ from service.core.fields import Strict, few, filled, of_one_line
 from service.metrics.rubrics.output import Label, Output
 
 MAX_OUTPUTS = 16  # outputs of all calls
-HEADING = ": "  # in a title, between the heading above some lines and the name of one of them
+HEADING = ": "  # it joins the heading above some lines and the name of one of them to a title
 
 FormName = Literal["json", "lines", "value", "token"]
 FormText = Annotated[

@@ -487,7 +487,7 @@ def answer(
     """
     accepted, costs = list[JobResult](), defaultdict[float, TokenTally](TokenTally)
     for job, result in zip(jobs, results, strict=True):
-        if not (isinstance(result.outcome, CallResult) and result.outcome.is_finite()):  # as most are
+        if not (isinstance(result.outcome, CallResult) and result.outcome.is_finite()):  # most need no more
             result = replace(result, outcome=checked(name, result.outcome))
         if not isinstance(result.outcome, Exception):
             costs[result.ran_s].add(job.prepared)

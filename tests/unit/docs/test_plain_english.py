@@ -77,24 +77,27 @@ def test_docstrings_comments_and_messages_use_the_words_of_a_manual(package):
     assert [] == list(chain.from_iterable(findings(text) for path in files for text in written(path)))
 
 
-# Folders whose comments are clauses, or name what a line holds; "of a request" leaves out what is meant.
-CLAUSES = ["models", "service", "client/src/scoregate"]
+# Places whose comments are clauses, or name what a line holds; "of a request" leaves out what is meant.
+CLAUSES = [*FOLDERS, "deploy", "scoregate_server.py"]
 FRAGMENT = re.compile(
-    r"# (of|per|by|such|that|which|whose|or|else|between|until|likewise|besides)\b", re.IGNORECASE
+    r"# (of|per|by|as|in|such|that|which|whose|or|and|else|between|about|until|likewise|besides)\b",
+    re.IGNORECASE,
 )
+COMMENT = re.compile(r"(?<!\S)#.*")
+COMMENTED = {".py", ".toml", ".yaml", ".yml", ".conf", ".service", ".sh"}
 
 
-@pytest.mark.parametrize("folder", CLAUSES)
-def test_a_comment_is_a_clause_and_no_fragment(folder):
+@pytest.mark.parametrize("place", CLAUSES)
+def test_a_comment_is_a_clause_and_no_fragment(place):
     """It does not begin with a word that only continues a sentence; further lines of a comment may."""
-    found = []
-    for path in (ROOT / folder).rglob("*.py"):
+    top, found = ROOT / place, []
+    for path in [top] if top.is_file() else [path for path in top.rglob("*") if path.suffix in COMMENTED]:
         last = 0
-        for token in words(path):
-            if token.type == tokenize.COMMENT:
-                number, alone = token.start[0], token.line.lstrip().startswith("#")
-                if FRAGMENT.match(token.string) and not (alone and number == last + 1):
-                    found.append(f"{path.name}:{number}: {token.string}")
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+            if comment := COMMENT.search(line):
+                alone = not line[: comment.start()].strip()
+                if FRAGMENT.match(comment[0]) and not (alone and number == last + 1):
+                    found.append(f"{path.name}:{number}: {comment[0]}")
                 last = number if alone else last
 
     assert [] == found

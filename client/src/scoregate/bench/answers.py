@@ -37,7 +37,7 @@ WHOLE_NUMBER = re.compile(
 )  # a number of a picture or question, in a table also as a float
 
 Answer = bool | float | str
-Answers = Mapping[int, Answer]  # about one picture, by question
+Answers = Mapping[int, Answer]  # those about one picture, by question
 
 
 class Question(NamedTuple):

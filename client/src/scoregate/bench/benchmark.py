@@ -57,7 +57,7 @@ from scoregate.runs.results import ResultsFile
 from scoregate.runs.summary import Summary, say_summary
 from scoregate.settings import CONCURRENCY, GRID_HELP, ORIENT, Setting, whole
 
-PART = ": "  # in the name of a figure, after that of its table; all others are columns of the first one
+PART = ": "  # joins a table and its figure; figures without it are columns of the first table
 
 Values = Mapping[str, Sequence[float]]  # an item's values by figure; a figure is the mean of its values
 

@@ -104,7 +104,7 @@ def policy_of(settings: PolicyFile) -> NamedPolicy:
     if not isinstance(options := table.get("options", {}), dict):
         raise InputError(f"{place}.options: is not a table")
     rules = rules_of(place, table)
-    if not rules.deciding:  # as the service refuses it
+    if not rules.deciding:  # the service refuses it, too
         raise InputError(f"{place}.accept: names no metric")
     return NamedPolicy(name, rules, options)
 

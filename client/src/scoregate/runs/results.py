@@ -382,7 +382,7 @@ TEXTS = (
 )
 ROWS_PER_GROUP = 1000  # rows that are written together
 INTEGER_LIMIT = 2**63
-NESTED_FIELDS = ("scores", "columns")  # in CSV each entry of these fields of a line is a column
+NESTED_FIELDS = ("scores", "columns")  # each entry of these fields of a line is a column in CSV
 OWN_COLUMN_PREFIX = (
     "columns."  # before the name of a column of the data set that is a name of ours in CSV, or begins so
 )

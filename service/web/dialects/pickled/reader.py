@@ -26,7 +26,7 @@ from service.web.dialects.pickled.opcodes import (
     size_of,
 )
 
-MAX_STRINGS = 30_000  # as many as opcodes can write
+MAX_STRINGS = 30_000  # opcodes cannot write more
 LATIN_1 = 0xC3  # the largest byte in the UTF-8 of a text that Latin-1 has, too
 TEXTS_OR_OBJECTS = re.compile("[<>|=]?(?:U([0-9]{1,7})|O8?)")
 BROKEN = "the pickle holds a NumPy array that cannot be read"
