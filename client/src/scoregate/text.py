@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -14,7 +14,7 @@ from functools import wraps
 from inspect import isasyncgenfunction, iscoroutinefunction, signature
 from itertools import islice
 from pathlib import Path
-from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar
+from typing import Any, Concatenate, ParamSpec, TextIO, TypeVar, get_args
 
 from tqdm import tqdm
 
@@ -138,20 +138,26 @@ def bound(owner: object, method: Callable[..., T], /, *args: Any, **kwargs: Any)
 
 
 def in_words_of(
-    owner: object, method: Callable[..., Any], fault: TypeError, given: Iterable[str]
+    owner: object, method: Callable[..., Any], fault: TypeError, given: Mapping[str, Any]
 ) -> TypeError:
     """
     Return the error of a call with wrong arguments: it names the class of *owner* and the right keyword.
 
     Args:
-        given: keywords of the call.
+        given: keywords of the call, with their values.
     """
     text = re.sub(r"^\w+\.", f"{type(owner).__name__}.", str(fault))
-    names = [*signature(method).parameters][1:]
-    unknown = next((name for name in given if name not in names), "")
-    if unknown == "metrics" and "metric" in names:
+    arguments = dict(islice(signature(method, eval_str=True).parameters.items(), 1, None))
+    unknown = {name: value for name, value in given.items() if name not in arguments}
+    first = next(iter(unknown), "")
+    if first == "metrics" and "metric" in arguments:
         return TypeError(f"{text}: metric= is one name; score_items and score_many take several")
-    return TypeError(f"{text}{meant(unknown, names)}")
+    for name, argument in arguments.items():
+        for kind in (argument.annotation, *get_args(argument.annotation)):
+            if first in (there := getattr(kind, "__dataclass_fields__", ())):
+                of_kind = ", ".join(f"{each}={value!r}" for each, value in unknown.items() if each in there)
+                return TypeError(f"{text}: {method.__name__} takes {name}={kind.__name__}({of_kind})")
+    return TypeError(f"{text}{meant(first, arguments)}")
 
 
 def hinted_keywords(kind: type[T]) -> type[T]:

@@ -136,6 +136,22 @@ def test_frames_are_taken_wherever_an_image_is():
             r"Client\.stream\(\) got .* 'option'; did you mean options\?",
         ),
         (lambda client: client.rank("a dog"), r"^Client\.rank\(\) missing .* 'images'$"),
+        (
+            lambda client: client.rank("a dog", ["a.png"], top_k=3, threshold=0.5),
+            r"^Client\.rank\(\) got .* 'top_k': rank takes accept=Accept\(top_k=3, threshold=0\.5\)$",
+        ),
+        (
+            lambda client: client.rank("a dog", ["a.png"], keep=2),
+            r"^Client\.rank\(\) got .* 'keep': rank takes cascade=Cascade\(keep=2\)$",
+        ),
+        (
+            lambda client: client.compare("a dog", ["a.png"], schedule="all"),
+            r"^Client\.compare\(\) got .* 'schedule': compare takes pairs=Pairing\(schedule='all'\)$",
+        ),
+        (
+            lambda client: client.score("film.mp4", "a dog", fps=1),
+            r"^Client\.score\(\) got .* 'fps': score takes span=TimeSpan\(fps=1\)$",
+        ),
     ],
 )
 def test_a_wrong_keyword_is_answered_with_the_right_one(call, said):
@@ -151,6 +167,7 @@ def test_a_wrong_keyword_is_answered_with_the_right_one(call, said):
         ("score_items", [[("a.png", "a dog")]], "metric", "; did you mean metrics?"),
         ("stream", [[]], "option", "; did you mean options?"),
         ("score_many", [[]], "metric", "; did you mean metrics?"),
+        ("rank", ["a dog", ["a.png"]], "top_k", "'top_k': rank takes accept=Accept(top_k='dsg')"),
     ],
 )
 def test_a_wrong_keyword_of_the_asynchronous_client_is_answered_likewise(method, arguments, keyword, right):
