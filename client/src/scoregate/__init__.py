@@ -7,7 +7,9 @@ Client of a Scoregate service, which scores how well pictures match their prompt
 Without a server, `scoregate.load("demo")` is such a client with the models in this process.
 """
 
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from os import PathLike
 from typing import Any
 
 from scoregate import errors
@@ -57,11 +59,34 @@ __all__ = [
     "load",
     "read_dataset",
     "sample_frames",
+    "versus",
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """Import `versus`, which needs the extra `evaluate`, at its first use."""
-    if name != "versus":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("scoregate.report.versus").versus
+def versus(
+    generators: Mapping[str, str | PathLike[str]] | Sequence[str | PathLike[str]],
+    metrics: Sequence[str] | str = (),
+    *,
+    client: Client | None = None,
+    local: Sequence[str] | str = (),
+    **settings: Any,
+) -> Any:
+    """
+    Compare generators on the same prompts, as `scoregate versus`; needs the extra `evaluate`.
+
+    The result is a `scoregate.report.versus.VersusOutcome`, which a notebook shows as a table.
+
+    Args:
+        generators: paths by name, or paths that name them: folders, data sets, shards, results of `batch`.
+        client: scores, and stays open; by default a client of the service that the environment names.
+        local: models that are loaded for this call, in place of a service.
+        settings: further fields of `VersusSettings`, such as `prompts`, `out`, `by`, `html` and `complete`.
+
+    Raises:
+        InputError: settings do not go together, or the generators are not comparable.
+        OSError: a file cannot be read or written.
+        NoResultError: a score is missing, and the comparison has to be complete.
+        ScoregateError: a request failed as a whole; what was scored is kept.
+    """
+    report = import_module("scoregate.report.versus")
+    return report.versus(generators, metrics, client=client, local=local, **settings)

@@ -1,9 +1,10 @@
-"""docs/client.md and the table of methods in docs/reference/client.md."""
+"""docs/client.md, the table of methods in docs/reference/client.md, and what pages use of the package."""
 
 import re
 
+import scoregate
 from scoregate import Client
-from tests.support.pages import fences, named_rows, page
+from tests.support.pages import PAGES, fences, named_rows, page
 
 
 def test_every_method_is_in_the_table():
@@ -14,3 +15,13 @@ def test_every_method_is_in_the_table():
 
     assert methods == named
     assert len(fences("client.md", "python")) >= 6
+
+
+def test_a_class_or_function_of_the_package_that_a_page_names_is_exported():
+    """By `__all__`, for linters and type checkers, and by `dir`, for a notebook's completion."""
+    names = re.compile(r"\bscoregate\.([A-Z]\w*|\w+(?=\())")
+    named = {name for path in PAGES for name in names.findall(path.read_text("utf-8"))}
+
+    assert {"Accept", "load", "versus"} <= named
+    assert set() == named - {*scoregate.__all__}
+    assert set() == {*scoregate.__all__} - {*dir(scoregate)}

@@ -177,21 +177,7 @@ def versus(
     local: Sequence[str] | str = (),
     **settings: Any,
 ) -> VersusOutcome:
-    """
-    Compare generators on the same prompts, as `scoregate versus`.
-
-    Args:
-        generators: paths by name, or paths that name them: folders, data sets, shards, results of `batch`.
-        client: scores, and stays open; by default a client of the service that the environment names.
-        local: models that are loaded for this call, in place of a service.
-        settings: further fields of `VersusSettings`, such as `prompts`, `out`, `by`, `html` and `complete`.
-
-    Raises:
-        InputError: settings do not go together, or the generators are not comparable.
-        OSError: a file cannot be read or written.
-        NoResultError: a score is missing, and the comparison has to be complete.
-        ScoregateError: a request failed as a whole; what was scored is kept.
-    """
+    """See `scoregate.versus`."""
     if isinstance(generators, Mapping):
         generators = [f"{name}={fspath(path)}" for name, path in generators.items()]
     own = {"generators": [fspath(each) for each in generators], "metrics": names_of(metrics)}
