@@ -28,7 +28,7 @@ from service.serving.backends.contract import Backend, prepare_all
 from service.serving.batcher.queue import Queue, answer
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult
-from service.serving.ray.groups import Answer, Deployment, Described, Lost, Sending, Sent, Work
+from service.serving.ray.groups import Deployment, Described, GroupResult, Lost, Sending, Sent, Work
 from service.serving.ray.replicas import ReplicaPresence, ReplicaQueue, ReplicaQueues, abandon, returned
 
 log = logging.getLogger("scoregate.ray")
@@ -220,7 +220,7 @@ class ReplicatedBackend(Backend):
             job.result.add_done_callback(partial(abandon, task, batch.jobs))
 
     def _end(
-        self, replica: ReplicaQueue, batch: RunningBatch[None], task: "asyncio.Task[Answer | None]"
+        self, replica: ReplicaQueue, batch: RunningBatch[None], task: "asyncio.Task[GroupResult | None]"
     ) -> None:
         """Answer a group's calls or retry them, and send the next group."""
         now, jobs, results = self.clock(), batch.jobs, dict[Job, JobResult]()

@@ -12,7 +12,7 @@ from ray.serve.handle import DeploymentHandle
 
 from service.serving.ray import running
 from service.serving.ray.deploy import APPLICATION
-from service.serving.ray.groups import Answer, Described, Lost, Sent
+from service.serving.ray.groups import Described, GroupResult, Lost, Sent
 
 LARGE_IMAGE_BYTES = 2**20  # bytes of images: above it Ray's object store is faster than a message (ADR 0017)
 
@@ -32,19 +32,19 @@ class ServeDeployment:
 
     async def describe(self, replica: str) -> Described:
         """Return the description of *replica*."""
-        described: Described = await answer(self._messages.describe, replica)
+        described: Described = await result_of(self._messages.describe, replica)
         return described
 
-    async def ask(self, replica: str, group: str, model: str, calls: Sequence[Sent]) -> Answer | None:
-        """Return the answer to a group.  Cancellation removes the calls from the replica's queue."""
+    async def ask(self, replica: str, group: str, model: str, calls: Sequence[Sent]) -> GroupResult | None:
+        """Return the result of a group.  Cancellation removes the calls from the replica's queue."""
         handle = self._objects if size(calls) > LARGE_IMAGE_BYTES else self._messages
-        answered: Answer | None = await answer(handle.ask, replica, group, model, calls)
-        return answered
+        result: GroupResult | None = await result_of(handle.ask, replica, group, model, calls)
+        return result
 
     async def promote(self, replica: str, group: str) -> None:
         """Make a group interactive; ignore a replica that is lost."""
         try:
-            await answer(self._messages.promote, replica, group)
+            await result_of(self._messages.promote, replica, group)
         except Lost:
             return
 
@@ -53,8 +53,8 @@ class ServeDeployment:
         return running.listen(self._name, listener)
 
 
-async def answer(method: DeploymentHandle, replica: str, *arguments: object) -> Any:
-    """Return the answer of a replica's method.  Raises `Lost`, and what the replica's own code raises."""
+async def result_of(method: DeploymentHandle, replica: str, *arguments: object) -> Any:
+    """Return the result of a replica's method.  Raises `Lost`, and what the replica's own code raises."""
     response = method.remote(*arguments, replica=replica)
     try:
         return await response

@@ -24,7 +24,7 @@ Resources = dict[str, float]
 @dataclass(frozen=True, slots=True)
 class Work:
     """
-    The batches of a replica since its last answer to any gateway, so that all gateways count each one once.
+    The batches of a replica since its last result for any gateway, so that all gateways count each one once.
 
     Attributes:
         answered: calls and seconds of each batch whose calls were answered; halves of one count separately.
@@ -120,8 +120,8 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The result of each call of a group, and what the replica ran since its last answer."""
+class GroupResult:
+    """The result of each call of a group, and what the replica ran since its last result."""
 
     results: list[JobResult]
     work: Work
@@ -138,7 +138,7 @@ class Deployment(Protocol):
         """Return the description of *replica*.  Raises `Lost`."""
         ...
 
-    async def ask(self, replica: str, group: str, model: str, calls: Sequence[Sent]) -> Answer | None:
+    async def ask(self, replica: str, group: str, model: str, calls: Sequence[Sent]) -> GroupResult | None:
         """Return the result of `Replica.ask`.  Raises `Lost`."""
         ...
 

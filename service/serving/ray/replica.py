@@ -21,7 +21,7 @@ from service.serving.batcher.pool import Pool
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.job import Job, JobResult, all_done
 from service.serving.loading import load_model, with_recipe
-from service.serving.ray.groups import Answer, Described, Recorder, Sent
+from service.serving.ray.groups import Described, GroupResult, Recorder, Sent
 from service.serving.runtime import queue_of
 
 
@@ -75,7 +75,9 @@ class Replica:
         """Return the replica and its model."""
         return self._described
 
-    async def ask(self, group: str, model: str, calls: Sequence[Sent], replica: str = "") -> Answer | None:
+    async def ask(
+        self, group: str, model: str, calls: Sequence[Sent], replica: str = ""
+    ) -> GroupResult | None:
         """
         Return the result of each call, in order; None if the replica has another model than *model*.
 
@@ -90,7 +92,7 @@ class Replica:
         jobs = [Job(None, each.lane, deadline=arrived + each.left_s, call=each.call) for each in calls]
         self._under_way[group] = jobs
         try:
-            return Answer(await self._results(jobs), self._work.take())
+            return GroupResult(await self._results(jobs), self._work.take())
         finally:
             del self._under_way[group]
             for job in jobs:

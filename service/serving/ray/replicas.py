@@ -17,7 +17,7 @@ from service.serving.batcher.pool import add_batch_span
 from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult, Promise
-from service.serving.ray.groups import Answer, Deployment, Described, Lost
+from service.serving.ray.groups import Deployment, Described, GroupResult, Lost
 
 RETRY_S = 1.0  # a replica that did not answer is called again after it
 GROUPS_PER_REPLICA = 2  # a replica has two groups: one that it works on, and the next
@@ -109,7 +109,7 @@ class ReplicaQueue:
         """
         Return True if another group may be sent.
 
-        A second group is sent if it is full, or when the first one should have ended: its answer is on the
+        A second group is sent if it is full, or when the first one should have ended: its result is on the
         way then, and the replica would be idle until the next group arrives.  Until then the group grows.
         """
         return self.scheduler.has_slot and (self.queue.fills_a_batch or not self.scheduler.ends_in_s(now))
@@ -246,16 +246,16 @@ class ReplicaQueues:
 
 
 def returned(
-    model: str, replica: ReplicaQueue, batch: RunningBatch[None], answer: Answer, now: float
+    model: str, replica: ReplicaQueue, batch: RunningBatch[None], given: GroupResult, now: float
 ) -> list[JobResult]:
     """
     Return the result of each call of a group, with its batch's span, and the way there and back as waiting.
 
     The results have the seconds of the replica's own batches: a group's time includes the wait for the one
-    before it.  The clocks of two machines differ, so a batch's span ends when its answer arrives.
+    before it.  The clocks of two machines differ, so a batch's span ends when its result arrives.
     """
     served: dict[float, list[Job]] = defaultdict(list)  # no two batches share a duration
-    for job, result in zip(batch.jobs, answer.results, strict=True):
+    for job, result in zip(batch.jobs, given.results, strict=True):
         if result.ran_s:
             served[result.ran_s].append(job)
     spans, ended, took_s = dict[float, str](), monotonic(), now - batch.began
@@ -267,5 +267,5 @@ def returned(
             waited_s=max(each.waited_s, took_s - each.ran_s - each.decoded_s - each.prepared_s),
             batch=spans.get(each.ran_s, ""),
         )
-        for each in answer.results
+        for each in given.results
     ]

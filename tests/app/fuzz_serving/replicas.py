@@ -28,7 +28,7 @@ from service.serving.context import Context
 from service.serving.handle import Handle
 from service.serving.job import JobResult
 from service.serving.ray.backend import ReplicatedBackend
-from service.serving.ray.groups import Answer, Described, Lost, Work
+from service.serving.ray.groups import Described, GroupResult, Lost, Work
 from tests.app.fuzz_serving.findings import Findings
 from tests.support.instruments import unread
 
@@ -67,7 +67,7 @@ class Replicas:
         info = ModelInfo("vqa", "fake", self.models[replica], "1", "float32", "cpu")
         return Described(replica, info, COST, 0.003)
 
-    async def ask(self, replica: str, group: str, model: str, calls: Sequence[Any]) -> Answer | None:
+    async def ask(self, replica: str, group: str, model: str, calls: Sequence[Any]) -> GroupResult | None:
         await asyncio.sleep(self.dice.choice([0, 0.001, 0.004, 0.01]))
         if replica not in self.models:
             raise Lost("gone")
@@ -78,7 +78,7 @@ class Replicas:
             raise Lost("broken off")
         if chance < 0.06 and self.hang:
             await asyncio.sleep(1000)
-        return Answer([self.result(own, sent.call) for sent in calls], Work())
+        return GroupResult([self.result(own, sent.call) for sent in calls], Work())
 
     def result(self, model: str, call: LikelihoodCall) -> JobResult:
         chance = self.dice.random()

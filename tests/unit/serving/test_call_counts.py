@@ -24,7 +24,7 @@ from service.observability.instruments import Instruments
 from service.serving.backends.upstream import Unreachable
 from service.serving.handle import Handle
 from service.serving.job import JobResult
-from service.serving.ray.groups import Answer, Work
+from service.serving.ray.groups import GroupResult, Work
 from tests.support import handles
 from tests.support.devices import outcomes_of, pool, put
 from tests.support.handles import asking, call, until
@@ -145,7 +145,7 @@ async def replicated():
 
         def finish(outcome):
             for group in deployment.under_way:
-                group.said.set_result(Answer([JobResult(outcome)] * len(group.calls), Work()))
+                group.said.set_result(GroupResult([JobResult(outcome)] * len(group.calls), Work()))
 
         def crash():
             deployment.under_way[0].said.set_exception(RuntimeError("a bug"))

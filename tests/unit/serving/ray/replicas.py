@@ -16,7 +16,7 @@ from service.serving.cache import NO_CACHE
 from service.serving.handle import Handle
 from service.serving.job import JobResult
 from service.serving.ray.backend import ReplicatedBackend
-from service.serving.ray.groups import Answer, Described, Lost, Work
+from service.serving.ray.groups import Described, GroupResult, Lost, Work
 from tests.support.instruments import unread
 
 BATCH = 8
@@ -36,7 +36,7 @@ class Group:
     def answered(self, work=None, **more):
         """By the model."""
         results = [JobResult(answer(sent.call), WAITED_S, RAN_S, **more) for sent in self.calls]
-        self.said.set_result(Answer(results, work or Work()))
+        self.said.set_result(GroupResult(results, work or Work()))
 
     def lost(self):
         """With its replica."""

@@ -12,7 +12,7 @@ from service.core.errors import Draining, LaneFull, ModelFault
 from service.scoring.plan import Workload
 from service.serving.admission import Demand
 from service.serving.job import JobResult
-from service.serving.ray.groups import Answer, Work
+from service.serving.ray.groups import GroupResult, Work
 from tests.support.handles import asking, call, context
 from tests.unit.serving.ray.replicas import BATCH, RAN_S, about, answered, asked, known, sent, settled
 
@@ -127,7 +127,7 @@ async def test_calls_that_a_replica_failed_on_teach_nothing():
         await sent(deployment, 1)
         [group] = deployment.groups
         failed = [JobResult(ModelFault("it failed"), 0.0, 60.0) for _ in group.calls]
-        group.said.set_result(Answer(failed, Work()))
+        group.said.set_result(GroupResult(failed, Work()))
         assert all(isinstance(outcome, ModelFault) for outcome in await task)
         assert before == replica.queue.estimate_s(1000)
 
@@ -296,7 +296,7 @@ async def test_a_replica_that_shuts_down_answers_nothing_that_others_cannot():
         await sent(deployment, 1)
         first = deployment.under_way[0]
         deployment.runs(**{each: "m" for each in "ab" if each != first.replica})
-        first.said.set_result(Answer([JobResult(Draining())], Work()))
+        first.said.set_result(GroupResult([JobResult(Draining())], Work()))
         await sent(deployment, 1)
         assert deployment.under_way[0].replica != first.replica
         deployment.answer_all()

@@ -8,7 +8,7 @@ from models.core.outcomes import Likelihood
 from service.core.errors import DeadlineExceeded, ModelChanged
 from service.serving.cache import OutcomeCache
 from service.serving.job import JobResult
-from service.serving.ray.groups import Answer, Work
+from service.serving.ray.groups import GroupResult, Work
 from tests.support.handles import asking, call
 from tests.support.leaps import leap
 from tests.unit.serving.ray.replicas import about, answered, asked, known, sent, settled
@@ -143,7 +143,9 @@ async def test_a_caller_who_joins_a_call_on_its_way_waits_until_his_own_deadline
         await sent(deployment, 1)
         second, _ = asking(handle, call(), seconds=60.0)
         await settled()
-        deployment.under_way[0].said.set_result(Answer([JobResult(DeadlineExceeded(stage="queue"))], Work()))
+        deployment.under_way[0].said.set_result(
+            GroupResult([JobResult(DeadlineExceeded(stage="queue"))], Work())
+        )
         await sent(deployment, 1)
         assert deployment.under_way[0].calls[0].left_s > 30
         [outcome] = await answered(deployment, second)
@@ -157,6 +159,8 @@ async def test_a_deadline_that_passed_in_a_replicas_queue_is_told_to_whoever_wai
         task, request = asking(handle, call(), seconds=5.0)
         await sent(deployment, 1)
         leap(request.deadline + 0.1 - asyncio.get_running_loop().time())
-        deployment.under_way[0].said.set_result(Answer([JobResult(DeadlineExceeded(stage="queue"))], Work()))
+        deployment.under_way[0].said.set_result(
+            GroupResult([JobResult(DeadlineExceeded(stage="queue"))], Work())
+        )
         assert [type(outcome) for outcome in await task] == [DeadlineExceeded]
         assert len(deployment.groups) == 1
