@@ -15,7 +15,7 @@ from service.core.lanes import LANES, Shares
 from service.serving.admission import Demand
 from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
-from service.serving.batcher.queue import Queue
+from service.serving.batcher.batching import Queue
 from service.serving.cache import NO_CACHE
 from service.serving.handle import Handle
 from service.serving.job import Job
@@ -178,7 +178,8 @@ async def test_calls_that_fail_teach_nothing_about_those_that_will_not(failing_s
     async with serving() as (handle, server, now, _):
 
         async def answered_after(seconds, text, outcome="an answer"):
-            task, _ = asking(handle, *calls(text))
+            # Deadlines are the loop's, whose clock began when the machine did, and this one goes to 1,220 s.
+            task, _ = asking(handle, *calls(text), seconds=3600.0)
             await until(lambda: text in server.waiting)
             now[0] += seconds
             server.answers(text, outcome)
