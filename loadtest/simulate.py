@@ -13,7 +13,7 @@ from math import inf
 
 from models.core.contract import Prepared
 from service.core.lanes import INTERACTIVE
-from service.serving.batcher.queue import Queue
+from service.serving.batcher.batching import Queue
 from service.serving.job import Job
 
 NO_LIMIT = 2**62  # the limit of waiting calls: nothing is refused here

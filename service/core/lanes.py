@@ -3,7 +3,7 @@ Lanes: the priority classes of calls, and the rules by which bulk calls wait (se
 
 `interactive` is for callers who wait, such as an online filter; `bulk` is for trainers and offline
 runs.  Interactive calls go first, and bulk calls have a share of each device.  `take_batch` in
-`service.serving.batcher.queue` applies these rules to the calls of a model, and `Scheduler.next` to the
+`service.serving.batcher.batching` applies these rules to the calls of a model, and `Scheduler.next` to the
 models of a device.
 """
 

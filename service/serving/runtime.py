@@ -23,9 +23,9 @@ from service.serving.backends.contract import Backend
 from service.serving.backends.local import LocalBackend, WeightLoader
 from service.serving.backends.remote import RemoteBackend
 from service.serving.backends.upstream import Upstream
+from service.serving.batcher.batching import Queue
 from service.serving.batcher.device import Device, all_cores
 from service.serving.batcher.pool import LocalModel, Pool
-from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.cache import Cache, OutcomeCache
 from service.serving.handle import Handle

@@ -4,9 +4,9 @@ import asyncio
 
 from models.core.contract import Prepared
 from service.observability.instruments import Instruments
+from service.serving.batcher.batching import Queue
 from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
-from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.job import Job
 from tests.support.fakes import FakeVqa

@@ -11,8 +11,8 @@ from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.lanes import LANES
 from service.serving.backends.local import LocalBackend
+from service.serving.batcher.batching import Queue
 from service.serving.batcher.pool import Pool
-from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.cache import NO_CACHE
 from service.serving.context import Context

@@ -28,7 +28,7 @@ from service.observability.instruments import Instruments
 from service.serving.backends.contract import Backend, prepare_all
 from service.serving.backends.trust import LastCalls, Trust
 from service.serving.backends.upstream import NO_ROUTE_STATUSES, Joined, Unreachable, Upstream, explained
-from service.serving.batcher.queue import Queue, answer, checked
+from service.serving.batcher.batching import Queue, answer, checked
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult, Promise
 

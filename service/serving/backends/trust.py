@@ -10,7 +10,7 @@ from models.core.examples import alike, changed, distance
 from service.core.concurrency.sharing import SingleFlight
 from service.core.errors import ModelFault, NotReady
 from service.serving.backends.upstream import CALL_FAULT_STATUSES, ServerFailed
-from service.serving.batcher.queue import checked
+from service.serving.batcher.batching import checked
 
 RENEW_S = 60.0  # a server may be put to sleep and woken up between two checks
 NO_NUMBER = "gives a known question a number that is not finite"

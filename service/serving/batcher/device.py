@@ -19,7 +19,7 @@ from service.core.errors import ModelFault
 from service.core.lanes import LANES
 from service.core.settings import NotYet
 from service.observability.instruments import Instruments
-from service.serving.batcher.queue import checked
+from service.serving.batcher.batching import checked
 from service.serving.batcher.scheduler import HostedModel
 
 log = logging.getLogger("scoregate.device")

@@ -14,6 +14,7 @@ from models.core.examples import same
 from service.core.errors import Draining, ModelFault, ScoregateError
 from service.observability.instruments import Instruments
 from service.observability.tracing import Span
+from service.serving.batcher.batching import TokenTally, answer, checked
 from service.serving.batcher.device import (
     Device,
     ExecutionSlot,
@@ -24,7 +25,6 @@ from service.serving.batcher.device import (
     show,
     warm_up,
 )
-from service.serving.batcher.queue import TokenTally, answer, checked
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult
 

@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from service.core.lanes import BULK, INTERACTIVE, LANES, RECENT_S
 from service.serving.admission import AdmissionForecast, Demand, WorkEstimate
-from service.serving.batcher.queue import Group, Queue, TokenTally
+from service.serving.batcher.batching import Group, Queue, TokenTally
 from service.serving.job import Job
 
 STALE_S = 10.0  # predictions of a model without a batch for so long refuse nothing

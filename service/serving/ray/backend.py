@@ -25,7 +25,7 @@ from service.core.lanes import INTERACTIVE, LANES
 from service.observability.instruments import Instruments
 from service.serving.admission import AdmissionForecast, Demand
 from service.serving.backends.contract import Backend, prepare_all
-from service.serving.batcher.queue import Queue, answer
+from service.serving.batcher.batching import Queue, answer
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult
 from service.serving.ray.groups import Deployment, Described, GroupResult, Lost, Sending, Sent, Work

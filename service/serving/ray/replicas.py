@@ -13,8 +13,8 @@ from typing import Any, Self
 from models.core.contract import ModelInfo
 from service.core.concurrency.tasks import Tasks
 from service.serving.admission import AdmissionForecast
+from service.serving.batcher.batching import Queue
 from service.serving.batcher.pool import add_batch_span
-from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult, Promise
 from service.serving.ray.groups import Deployment, Described, GroupResult, Lost

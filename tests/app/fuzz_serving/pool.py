@@ -10,9 +10,9 @@ from models.core.contract import ModelInfo, Prepared
 from models.core.outcomes import Text
 from service.core.errors import DeadlineExceeded, Draining, ModelFault
 from service.observability.instruments import Instruments
+from service.serving.batcher.batching import Queue
 from service.serving.batcher.device import Device
 from service.serving.batcher.pool import LocalModel, Pool
-from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.job import Job
 from tests.app.fuzz_serving.findings import Findings

@@ -22,7 +22,7 @@ from service.core.errors import (
 )
 from service.core.lanes import LANES
 from service.scoring.engine import raise_if_changed, repeated
-from service.serving.batcher.queue import Queue
+from service.serving.batcher.batching import Queue
 from service.serving.cache import NO_CACHE
 from service.serving.context import Context
 from service.serving.handle import Handle

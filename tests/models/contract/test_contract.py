@@ -11,7 +11,7 @@ from models.core.family import Plan
 from models.core.memory import tensors_of
 from models.families.registry import families
 from service.core.errors import ModelFault
-from service.serving.batcher.queue import checked
+from service.serving.batcher.batching import checked
 from tests.models.contract.kind import numbers, numbers_in, outcomes, words
 from tests.models.contract.kinds import DETECTORS, KINDS
 from tests.support.dry_run import dry_run

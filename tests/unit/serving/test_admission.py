@@ -9,7 +9,7 @@ import pytest
 
 from service.core.errors import LaneFull, Overloaded, TooLarge
 from service.serving.admission import AdmissionForecast, Demand
-from service.serving.batcher.queue import CostModel
+from service.serving.batcher.batching import CostModel
 from service.serving.cache import NO_CACHE
 from service.serving.handle import Handle
 from tests.support.fakes import HELD_S

@@ -8,7 +8,7 @@ import pytest
 
 from models.core.contract import Prepared
 from service.core.lanes import Shares
-from service.serving.batcher.queue import TokenTally, take_batch
+from service.serving.batcher.batching import TokenTally, take_batch
 from service.serving.job import Job
 
 pytestmark = pytest.mark.anyio

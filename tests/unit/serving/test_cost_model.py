@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from service.serving.batcher.queue import CostModel
+from service.serving.batcher.batching import CostModel
 
 
 def test_a_fixed_part_once_known_is_not_forgotten_over_batches_of_one_size():

@@ -7,7 +7,7 @@ import pytest
 from models.families.fake.model import chance
 from service.core.errors import DeadlineExceeded, Draining
 from service.serving.admission import Demand
-from service.serving.batcher.queue import CostModel
+from service.serving.batcher.batching import CostModel
 from tests.support.devices import Words, device, holding, outcomes_of, put, submitted
 
 pytestmark = pytest.mark.anyio

@@ -18,9 +18,9 @@ from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import ModelFault, NotReady, ScoregateError
 from service.core.lanes import LANES
 from service.serving.backends import local
+from service.serving.batcher.batching import Queue
 from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
-from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
 from service.serving.cache import NO_CACHE
 from service.serving.handle import Handle

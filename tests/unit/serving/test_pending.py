@@ -2,7 +2,7 @@
 
 import pytest
 
-from service.serving.batcher.queue import PendingCalls
+from service.serving.batcher.batching import PendingCalls
 
 
 def test_calls_on_their_way_are_counted_by_lane_until_their_group_is_ready():

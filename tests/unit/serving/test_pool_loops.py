@@ -8,9 +8,9 @@ import pytest
 
 from service.core.errors import Draining
 from service.observability.instruments import Instruments
+from service.serving.batcher.batching import Queue
 from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
-from service.serving.batcher.queue import Queue
 from service.serving.batcher.scheduler import HostedModel
 from tests.support.clocks import Clock
 from tests.support.devices import Words, device, holding, outcomes_of, pool, put, until_idle, value_of

@@ -7,7 +7,7 @@ import pytest
 from models.core.contract import Prepared
 from service.core.lanes import Shares
 from service.serving.admission import Demand
-from service.serving.batcher.queue import Queue
+from service.serving.batcher.batching import Queue
 from service.serving.job import Job
 
 pytestmark = pytest.mark.anyio

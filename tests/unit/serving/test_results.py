@@ -9,7 +9,7 @@ from models.core.contract import ModelError, Prepared
 from models.core.outcomes import Embedding, Reward, Text
 from service.core.errors import CallRefused, DeadlineExceeded, ModelFault
 from service.observability.instruments import Instruments
-from service.serving.batcher.queue import Queue, answer, checked
+from service.serving.batcher.batching import Queue, answer, checked
 from service.serving.cache import OutcomeCache
 from service.serving.handle import keep
 from service.serving.job import Job, JobResult

@@ -6,7 +6,7 @@ import pytest
 
 from models.core.contract import Prepared
 from service.serving.admission import Demand
-from service.serving.batcher.queue import Queue
+from service.serving.batcher.batching import Queue
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job
 from tests.support.devices import begins

@@ -11,7 +11,7 @@ from models.families.fake.model import COST, GREY, answer
 from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.lanes import LANES
-from service.serving.batcher.queue import Queue
+from service.serving.batcher.batching import Queue
 from service.serving.cache import NO_CACHE
 from service.serving.handle import Handle
 from service.serving.job import JobResult

@@ -7,7 +7,7 @@ import pytest
 from models.core.contract import ModelInfo, Prepared
 from service.core.errors import DeadlineExceeded, Fault, Invalid, LaneFull, ScoregateError
 from service.core.settings.tree import Settings
-from service.serving.batcher.queue import Queue
+from service.serving.batcher.batching import Queue
 from service.serving.job import Job
 from service.serving.ray.groups import Described, has_room, unplaced
 from service.serving.ray.replicas import ReplicaQueue, choose

@@ -1,4 +1,4 @@
-"""The jobs of one model: how they wait, which form the next batch (see ADR 0001), and how they end."""
+"""Dynamic batching of one model's calls: how they wait, which form a batch (see ADR 0001), how they end."""
 
 from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
