@@ -60,7 +60,7 @@ def learns(hosted, *, fixed):
 
 def begins(turns, now, device=""):
     """What the only slot of a device of one core does."""
-    return turns.next(now, device, 0, slots=1, cores=1)
+    return turns.next(now, device, 0)
 
 
 async def until_idle():

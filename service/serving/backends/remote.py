@@ -29,7 +29,7 @@ from service.serving.backends.contract import Backend, prepare_all
 from service.serving.backends.trust import LastCalls, Trust
 from service.serving.backends.upstream import NO_ROUTE_STATUSES, Joined, Unreachable, Upstream, explained
 from service.serving.batcher.batching import Queue, answer, checked
-from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
+from service.serving.batcher.scheduler import Capacity, HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult, Promise
 
 log = logging.getLogger("scoregate.remote")
@@ -70,7 +70,7 @@ class RemoteBackend(Backend):
     ) -> None:
         self.name, self.info, self.clock = name, model.info, clock
         self._hosted = HostedModel(name, model, queue)
-        self._scheduler = Scheduler([self._hosted], clock(), settings.max_in_flight)
+        self._scheduler = Scheduler([self._hosted], clock(), {"": Capacity(settings.max_in_flight)})
         self.queues = [(self._scheduler, self._hosted)]
         self._missing, self._logged = "has not been checked yet", ""
         self._served, self._upstream = settings.model, upstream

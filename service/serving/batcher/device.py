@@ -20,7 +20,7 @@ from service.core.lanes import LANES
 from service.core.settings import NotYet
 from service.observability.instruments import Instruments
 from service.serving.batcher.batching import checked
-from service.serving.batcher.scheduler import HostedModel
+from service.serving.batcher.scheduler import Capacity, HostedModel
 
 log = logging.getLogger("scoregate.device")
 R = TypeVar("R")
@@ -111,6 +111,11 @@ class Device:
     def __init__(self, name: str = "", cores: int = 1) -> None:
         self.name, self.cores, self.fault = name, cores, ""
         self.slots = [ExecutionSlot() for _ in range(min(cores, MAX_BATCHES_PER_CPU))]
+
+    @property
+    def capacity(self) -> Capacity:
+        """How much it runs at the same time."""
+        return Capacity(len(self.slots), self.cores)
 
     def slots_for(self, *, large: bool) -> list[tuple[ExecutionSlot, int]]:
         """Return the slots that batches of a model run on, each with its most threads."""

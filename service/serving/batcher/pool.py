@@ -58,8 +58,8 @@ class Pool:
     ) -> None:
         self.devices = tuple(devices) or (Device(),)
         self._instruments, self._on_broken, self.clock = instruments, on_broken, clock
-        largest = max(self.devices, key=lambda device: device.cores)
-        self.scheduler = Scheduler(hosted_models, clock(), len(largest.slots), cores=largest.cores)
+        capacities = {device.name: device.capacity for device in self.devices}
+        self.scheduler = Scheduler(hosted_models, clock(), capacities)
         self._work = asyncio.Event()  # calls have arrived or are prepared, or a batch has ended
         self._ended = asyncio.Event()  # set for a moment when a batch ends
         self._closed = self._leaving = False
@@ -176,7 +176,7 @@ class Pool:
     async def _next(self, device: Device, slot: int) -> None:
         """Run a batch, or wait.  When it returns, nothing holds the calls of the batch."""
         now = self.clock()
-        found = self.scheduler.next(now, device.name, slot, slots=len(device.slots), cores=device.cores)
+        found = self.scheduler.next(now, device.name, slot)
         if isinstance(found, RunningBatch):
             await self._run_batch(found, device, device.slots[slot])
             return

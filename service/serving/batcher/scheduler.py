@@ -5,9 +5,10 @@ Nothing in here waits, runs or reads a clock: the time is an argument (in second
 """
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from math import inf
+from types import MappingProxyType
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from service.core.lanes import BULK, INTERACTIVE, LANES, RECENT_S
@@ -76,6 +77,19 @@ class RunningBatch(Generic[M]):
     threads: int = 1
 
 
+class Capacity(NamedTuple):
+    """
+    How much a device or a server runs at the same time.
+
+    Attributes:
+        slots: batches.
+        cores: of a CPU, which may have more of them than slots.
+    """
+
+    slots: int = 1
+    cores: int = 1
+
+
 class Wait(NamedTuple, Generic[M]):
     """A slot waits since then for the next batch of a model, and for groups that were known by then."""
 
@@ -92,9 +106,8 @@ class Scheduler(Generic[M]):
     a copy of it, so one that is removed from `HostedModel.copies` counts no more.
 
     Args:
-        slots: batches that may run at the same time: on a server, or on each device.
-        ahead: further batches that may be sent and wait there for a slot.
-        cores: of a CPU, which may have more of them than slots.
+        capacities: of the devices that run more than one batch at a time, and of a server as the device "".
+        ahead: further batches that may be sent to a server and wait there for a slot.
 
     Attributes:
         hosted_models: the models.
@@ -105,14 +118,12 @@ class Scheduler(Generic[M]):
         self,
         hosted_models: Sequence[HostedModel[M]],
         now: float,
-        slots: int = 1,
+        capacities: Mapping[str, Capacity] = MappingProxyType({}),
         ahead: int = 0,
-        cores: int = 1,
     ) -> None:
         self.hosted_models, self._shares = tuple(hosted_models), hosted_models[0].queue.shares
         self._weights = {INTERACTIVE: self._shares.interactive, BULK: self._shares.bulk}
-        self._slots, self._ahead = slots, ahead
-        self._without_slot = max(0, cores - slots)
+        self._capacities, self._ahead = defaultdict(Capacity, capacities), ahead
         self._interactive_at = -inf  # when the last interactive call arrived
         self._charged = 0.0  # `charged` of the last batch's model when it began
         self._running: dict[RunningBatch[M], float] = {}  # predicted end of each
@@ -129,8 +140,8 @@ class Scheduler(Generic[M]):
 
     @property
     def has_slot(self) -> bool:
-        """True if another batch may begin."""
-        return len(self._running) < self._slots + self._ahead
+        """True if another batch may be sent to the server."""
+        return len(self._running) < self._capacities[""].slots + self._ahead
 
     def ends_in_s(self, now: float) -> float:
         """Return the predicted seconds until all running batches have ended."""
@@ -157,7 +168,7 @@ class Scheduler(Generic[M]):
         """Return the batches that run on *device*."""
         return [batch for batch in self._running if batch.device == device]
 
-    def next(self, now: float, device: str, slot: int, *, slots: int, cores: int) -> RunningBatch[M] | float:
+    def next(self, now: float, device: str, slot: int) -> RunningBatch[M] | float:
         """
         Begin the next batch on a slot of *device*; else return the time until which none begins there.
 
@@ -167,11 +178,8 @@ class Scheduler(Generic[M]):
 
         On a CPU, bulk calls leave a core to interactive calls, also for `RECENT_S` after one.  Those of a
         large model leave one to small models.
-
-        Args:
-            slots, cores: of the device.
         """
-        running = self.on(device)
+        running, (slots, cores) = self.on(device), self._capacities[device]
         cores_left = cores - sum(batch.threads for batch in running)
         free = min(cores_left, slots - len(running))
         while True:
@@ -216,17 +224,20 @@ class Scheduler(Generic[M]):
         running = (batch for batch in self._running if batch.hosted is hosted)
         return hosted.charged + sum(batch.run_s / self._weights[batch.lane] for batch in running)
 
-    def _sharing(self, hosted: HostedModel[M]) -> list[tuple[HostedModel[M], float]]:
-        """Return each model on devices of *hosted*, itself too, with the share of its devices there."""
-        return [
-            (each, len(common) / len(each.copies))
-            for each in self.hosted_models
-            if (common := each.copies.keys() & hosted.copies.keys())
-        ]
+    def _sharing(self, hosted: HostedModel[M]) -> list[HostedModel[M]]:
+        """Return each model on devices of *hosted*, itself too."""
+        return [each for each in self.hosted_models if each.copies.keys() & hosted.copies.keys()]
 
-    def _at_once(self, hosted: HostedModel[M]) -> int:
-        """Return how many batches of *hosted* a device runs at the same time."""
-        return 1 if hosted.large else self._slots
+    def _at_once(self, hosted: HostedModel[M], devices: Collection[str]) -> int:
+        """Return how many batches of *hosted* run at the same time on *devices*; 1 for no device."""
+        if hosted.large:
+            return len(devices) or 1
+        return sum([self._capacities[device].slots for device in devices]) or 1
+
+    def _share_per_slot(self, hosted: HostedModel[M], devices: Set[str]) -> float:
+        """Return the share of the work of *hosted* that *devices* do, divided by their slots for it."""
+        share = self._at_once(hosted, hosted.copies.keys() & devices) / self._at_once(hosted, hosted.copies)
+        return share / self._at_once(hosted, devices)
 
     def waits_until(self, hosted: HostedModel[M], known: Set[Group], since: float) -> float:
         """
@@ -245,7 +256,7 @@ class Scheduler(Generic[M]):
             since: when the wait began.
         """
         queue, pending = hosted.queue, hosted.queue.pending
-        others = (each for each, _ in self._sharing(hosted) if each is not hosted and not each.paused)
+        others = (each for each in self._sharing(hosted) if each is not hosted and not each.paused)
         if not queue.waiting or queue.fills_a_batch or any(each.queue.waiting for each in others):
             return -inf
         until = queue.oldest() + queue.linger_s if queue.linger_s else -inf
@@ -295,9 +306,10 @@ class Scheduler(Generic[M]):
 
     def _free_in_s(self, device: str, now: float) -> float:
         """Return the predicted seconds until a slot of *device* is free."""
-        free, at, running = self._slots, now, {}
+        (free, cores), at, running = self._capacities[device], now, {}
+        without_slot = max(0, cores - free)
         for batch in self.on(device):
-            running[batch] = max(1, batch.threads - self._without_slot)
+            running[batch] = max(1, batch.threads - without_slot)
             free -= running[batch]
         for batch in sorted(running, key=self._running.__getitem__):
             if free > 0:
@@ -317,19 +329,19 @@ class Scheduler(Generic[M]):
         A prediction that refuses all requests would never be corrected.  So an idle model's own time counts
         as unknown once no batch of it has ended for `STALE_S`, and the next request tries.
         """
-        queue, sharing, devices = hosted.queue, self._sharing(hosted), max(1, len(hosted.copies))
+        queue, sharing, devices = hosted.queue, self._sharing(hosted), hosted.copies.keys()
         # Bulk calls that wait slow interactive work down.
-        slowed = lane == INTERACTIVE and any(each.queue.depth[BULK] for each, _ in sharing)
+        slowed = lane == INTERACTIVE and any(each.queue.depth[BULK] for each in sharing)
         slowdown = 1 + self._shares.earned(0.0) if slowed else 1.0
         lanes = LANES if lane == BULK else (INTERACTIVE,)
         first_s = sum(
-            part * each.queue.estimate_s(sum(map(each.queue.waiting_cost, lanes))) / self._at_once(each)
-            for each, part in sharing
+            each.queue.estimate_s(sum(map(each.queue.waiting_cost, lanes)))
+            * self._share_per_slot(each, devices)
+            for each in sharing
             if each.queue.waiting or each.queue.pending.groups  # most models are idle
         )
-        free_in_s = min((self._free_in_s(device, now) for device in hosted.copies), default=0.0)
-        wait_s = slowdown * first_s / devices + free_in_s
-        slots = devices * self._at_once(hosted)
+        free_in_s = min((self._free_in_s(device, now) for device in devices), default=0.0)
+        wait_s, slots = slowdown * first_s + free_in_s, self._at_once(hosted, devices)
         cost, reserved = queue.cost_of(demand) / shares, queue.reserved[lane]
         own_s = queue.least_s((cost + min(cost, reserved)) / slots) * slowdown
         return AdmissionForecast(
@@ -347,7 +359,7 @@ class Scheduler(Generic[M]):
     def estimate(self, hosted: HostedModel[M], demand: Demand, shares: int = 1) -> WorkEstimate:
         """Return the size of a share of *demand* in full batches, with all slots of all devices in use."""
         queue, cost = hosted.queue, hosted.queue.cost_of(demand)
-        slots = shares * self._at_once(hosted) * max(1, len(hosted.copies))
+        slots = shares * self._at_once(hosted, hosted.copies)
         batches = demand.calls / queue.full_batch(cost / demand.calls)
         return WorkEstimate(queue.estimate_s(cost) / slots, batches / slots)
 

@@ -8,8 +8,12 @@ import pytest
 from models.core.outcomes import Reward
 from service.core.errors import ModelFault
 from service.serving.admission import Demand
+from service.serving.batcher.batching import Queue
 from service.serving.batcher.device import Device
+from service.serving.batcher.pool import Pool
+from service.serving.batcher.scheduler import HostedModel
 from tests.support.devices import Words, device, outcomes_of, pool, put, until_idle, value_of
+from tests.support.instruments import unread
 
 pytestmark = pytest.mark.anyio
 
@@ -180,7 +184,7 @@ def test_a_device_without_a_batch_is_not_stalled():
     assert 60.0 == device.stalled_for(100.0)
 
 
-async def test_forecasts_count_the_slots_and_the_cores_of_the_largest_device():
+async def test_forecasts_count_the_slots_and_the_cores_of_a_device():
     """A batch that leaves one of 64 cores leaves one of eight slots."""
     served, large, small = device(Words(), Words(), cores=64)
     large.large = True
@@ -192,3 +196,24 @@ async def test_forecasts_count_the_slots_and_the_cores_of_the_largest_device():
         forecast = served.scheduler.forecast(small, "interactive", Demand(), batch.began)
         assert wait_s == forecast.wait_s
         served.scheduler.end(batch, batch.began)
+
+
+def test_forecasts_of_a_device_count_its_own_cores():
+    """A GPU runs one batch, whatever the cores of the CPU of its pool."""
+    devices, hosted_models = [Device("cpu", 8), Device("cuda:0")], []
+    for on in (["cuda:0"], ["cuda:0", "cpu"]):
+        queue = Queue(max_items=1, max_cost=1000, max_waiting=10_000)
+        queue.finished(cost=1, seconds=1.0)
+        hosted_models.append(HostedModel(f"m{len(on)}", Words(), queue, copies=dict.fromkeys(on, Words())))
+    served, (alone, both) = (
+        Pool(hosted_models, unread("m1", "m2"), devices=devices, clock=lambda: 0.0),
+        hosted_models,
+    )
+    put(served, alone, "runs", "waits")
+    served.scheduler.begin(alone, 0.0, "cuda:0")
+
+    def wait_s(hosted):
+        return served.scheduler.forecast(hosted, "bulk", Demand(), 0.0).wait_s
+
+    assert 2.0 == wait_s(alone)
+    assert 1 / 9 == pytest.approx(wait_s(both)), "it begins on the CPU, and one of nine batches waits"

@@ -7,16 +7,16 @@ import pytest
 from models.core.contract import Prepared
 from service.serving.admission import Demand
 from service.serving.batcher.batching import Queue
-from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
+from service.serving.batcher.scheduler import Capacity, HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job
 from tests.support.devices import begins
 
 
-def scheduler(models=1, shares=None, **limits):
-    """A scheduler of so many models, and its hosted_models."""
+def scheduler(models=1, shares=None, cores=1, **limits):
+    """A scheduler of so many models on a CPU of so many *cores*, and its hosted_models."""
     limits = {"max_items": 4, "max_cost": 1000, "max_waiting": 10_000, **limits}
     hosted_models = [HostedModel(f"m{n}", None, Queue(shares=shares, **limits)) for n in range(models)]
-    return Scheduler(hosted_models, 0.0), *hosted_models
+    return Scheduler(hosted_models, 0.0, {"": Capacity(cores, cores)}), *hosted_models
 
 
 def put(turns, hosted, *, lane="interactive", now=0.0, cost=1):
@@ -247,7 +247,7 @@ def test_places_share_what_waits():
     """Four calls of a second each are done in two seconds by two places."""
     _, hosted = scheduler(max_items=1)
     learns(hosted, fixed_s=1.0)
-    turns = Scheduler([hosted], 0.0, slots=2)
+    turns = Scheduler([hosted], 0.0, {"": Capacity(2)})
     for _ in range(4):
         put(turns, hosted)
 
@@ -263,7 +263,7 @@ def test_a_batch_on_several_cores_leaves_a_slot_if_it_leaves_a_core(slots, cores
     _, small, large = scheduler(2)
     learns(large, fixed_s=1.0)
     large.large = True
-    turns = Scheduler([small, large], 0.0, slots=slots, cores=cores)
+    turns = Scheduler([small, large], 0.0, {"": Capacity(slots, cores)})
     put(turns, large)
     turns.begin(large, 0.0, threads=threads)
 
@@ -275,7 +275,7 @@ def test_a_slot_is_free_when_the_first_of_two_batches_ends():
     _, slow, quick = scheduler(2)
     learns(slow, fixed_s=5.0)
     learns(quick, fixed_s=3.0)
-    turns = Scheduler([slow, quick], 0.0, slots=2, cores=2)
+    turns = Scheduler([slow, quick], 0.0, {"": Capacity(2, 2)})
     for hosted in (slow, quick):
         put(turns, hosted)
         turns.begin(hosted, 0.0)
@@ -290,7 +290,7 @@ def test_a_large_model_has_one_batch_at_a_time():
         _, hosted = scheduler(max_items=1)
         learns(hosted, fixed_s=1.0)
         hosted.large = large
-        turns = Scheduler([hosted], 0.0, slots=8)
+        turns = Scheduler([hosted], 0.0, {"": Capacity(8)})
         for _ in range(8):
             put(turns, hosted)
         waits.append(turns.forecast(hosted, "interactive", Demand(), 0.0).wait_s)
@@ -304,7 +304,7 @@ def test_what_a_request_comes_to_is_reckoned_in_full_batches(places, expected):
     _, hosted = scheduler(max_items=4)
     for cost in (10, 20) * 50:
         hosted.queue.finished(cost, 1.0 + 0.1 * cost)
-    turns = Scheduler([hosted], 0.0, slots=places)
+    turns = Scheduler([hosted], 0.0, {"": Capacity(places)})
     put(turns, hosted, cost=10)
 
     extent = turns.estimate(hosted, Demand(calls=8))
@@ -313,10 +313,10 @@ def test_what_a_request_comes_to_is_reckoned_in_full_batches(places, expected):
 
 def cpu(*large, cores):
     """A scheduler's `next` for slots of a CPU, and a model for each of *large*, which says whether it is."""
-    turns, *hosted_models = scheduler(len(large))
+    turns, *hosted_models = scheduler(len(large), cores=cores)
     for hosted, each in zip(hosted_models, large, strict=True):
         hosted.large = each
-    return turns, lambda now, slot: turns.next(now, "", slot, slots=cores, cores=cores), *hosted_models
+    return turns, lambda now, slot: turns.next(now, "", slot), *hosted_models
 
 
 def test_a_slot_never_waits_for_what_the_first_one_does():

@@ -9,7 +9,7 @@ import pytest
 from models.core.contract import Prepared
 from service.serving.admission import Demand
 from service.serving.batcher.batching import Queue
-from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
+from service.serving.batcher.scheduler import Capacity, HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job
 from tests.support.devices import begins
 
@@ -77,13 +77,13 @@ def test_the_end_of_what_runs_is_that_of_the_longest_batch():
 def test_a_running_batch_counts_as_if_it_had_ended_as_predicted():
     """In seconds over weight: a long interactive batch costs its model less than a short bulk one."""
     first, second = (model_on(name, ["cuda:0"]) for name in "ab")
-    turns = Scheduler([first, second], 0.0)
+    turns = Scheduler([first, second], 0.0, {"cuda:0": Capacity(3, 3)})
     for hosted, calls, lane in ((first, 8, "interactive"), (second, 1, "bulk")):
         put(turns, hosted, calls, lane)
         turns.begin(hosted, 0.0, "cuda:0")
         put(turns, hosted, 1, lane)
 
-    assert first is turns.next(0.0, "cuda:0", 0, slots=3, cores=3).hosted
+    assert first is turns.next(0.0, "cuda:0", 0).hosted
 
 
 def test_a_model_that_lost_its_last_device_still_has_a_predicted_wait():
@@ -140,6 +140,31 @@ def test_forecasts_count_every_device_of_a_model():
     assert 4 == pytest.approx(waits[0] / waits[1])
     assert 4 == pytest.approx(extents[0] / extents[1])
     assert 4 == pytest.approx(drains[0] / drains[1])
+
+
+def test_forecasts_count_the_slots_of_each_device():
+    """A CPU of three cores and a GPU do the work of a lane in a quarter of the time of the GPU."""
+    devices, capacities = ["cuda:0", "cpu"], {"cpu": Capacity(3, 3)}
+    gpu, both = (model_on("m", devices[:number], max_items=1) for number in (1, 2))
+    waits, extents = [], []
+    for hosted in (gpu, both):
+        turns = Scheduler([hosted], 0.0, capacities)
+        put(turns, hosted, 40)
+        waits.append(turns.forecast(hosted, "bulk", Demand(), 0.0).wait_s)
+        extents.append(turns.estimate(hosted, Demand(calls=40)).batches)
+
+    assert 4 == pytest.approx(waits[0] / waits[1])
+    assert 4 == pytest.approx(extents[0] / extents[1])
+
+
+def test_work_of_a_model_on_a_cpu_and_a_gpu_is_divided_by_their_slots():
+    """Three of four batches run on a CPU of three cores; a model on the GPU alone waits for the fourth."""
+    alone, other = model_on("alone", ["cuda:0"]), model_on("other", ["cuda:0", "cpu"], max_items=1)
+    turns = Scheduler([alone, other], 0.0, {"cpu": Capacity(3, 3)})
+    put(turns, other, 40)
+
+    run_s = FIXED_S + PER_CALL_S
+    assert 10 * run_s == pytest.approx(turns.forecast(alone, "bulk", Demand(), 0.0).wait_s, rel=1e-3)
 
 
 def test_a_device_that_is_out_counts_no_more():
