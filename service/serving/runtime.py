@@ -41,7 +41,7 @@ class Runtime(ABC):
         models: loaded in this process or served by others, by configured name.
         assigned: the configured name that serves each (metric, role).
         cpu: the threads that prepare calls, by lane.
-        redis: shares outcomes with other processes, if configured.
+        redis: shares outcomes with other processes, if `cache.scores` is a Redis.
         clock: of models that servers run, in seconds.
 
     Attributes:
@@ -111,7 +111,7 @@ class Runtime(ABC):
 
     def _cache(self) -> Cache:
         """Return the cache of one model; its requests to Redis do not wait for other models."""
-        if self._redis is None or not self._memory.stores:
+        if self._redis is None:
             return self._memory
         ttl_s = self._settings.cache.scores_ttl_s
         self._redis_caches.append(RedisCache(self._memory, self._redis, ttl_s, self._instruments))
