@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
-from scipy.stats import rankdata
 
-from scoregate.errors import ColumnError
-from scoregate.evaluation.arrays import Codes, Floats, Names, coded, floats
+from scoregate.errors import ColumnError, InputError
+from scoregate.evaluation.arrays import Codes, Floats, Names, average_ranks, coded, floats, ranks_of_places
 from scoregate.evaluation.bootstrap import Sample
 
 MAX_CELLS = 20_000  # cells of a table, up to which it is faster
@@ -39,16 +37,9 @@ def correlation(metric: Any, human: Any) -> Correlation:
     return Correlation(
         len(metric),
         float(np.corrcoef(metric, human)[0, 1]),
-        float(np.corrcoef(middle_ranks(of_metric), middle_ranks(of_human))[0, 1]),
+        float(np.corrcoef(ranks_of_places(of_metric), ranks_of_places(of_human))[0, 1]),
         kendall(of_metric, of_human),
     )
-
-
-def middle_ranks(places: Codes) -> Floats:
-    """Return the ranks, ties at the middle one, from the place of each value among the different ones."""
-    copies = np.bincount(places)
-    ranks: Floats = (copies.cumsum() - (copies - 1) / 2)[places]
-    return ranks
 
 
 def kendall(metric: Codes, human: Codes) -> float:
@@ -56,11 +47,11 @@ def kendall(metric: Codes, human: Codes) -> float:
     Return tau-b from places.
 
     A table of how often each two places meet has few cells where people's ratings have few values, and
-    is faster than scipy's function, most of whose time goes into a p-value.
+    is faster than SciPy's function, most of whose time goes into a p-value.
     """
     rows, width = int(metric.max()) + 1, int(human.max()) + 1
     if rows * width > MAX_CELLS:
-        return float(stats.kendalltau(metric, human).statistic)
+        return float(of_scipy()(metric, human).statistic)
     table = np.bincount(metric * width + human, minlength=rows * width).reshape(rows, width)
     pairs = math.comb(len(metric), 2)
     apart = [pairs - int((each * (each - 1) // 2).sum()) for each in (table.sum(1), table.sum(0))]
@@ -71,6 +62,18 @@ def kendall(metric: Codes, human: Codes) -> float:
     opposite = apart[0] + apart[1] - pairs + tied_in_both - same
     tau = (same - opposite) / np.sqrt(apart[0]) / np.sqrt(apart[1])
     return float(min(1.0, max(-1.0, tau)))
+
+
+def of_scipy() -> Any:
+    """Return SciPy's tau-b, whose import takes a second.  Raises `InputError` if it is missing."""
+    try:
+        from scipy import stats
+    except ImportError as exc:
+        raise InputError(
+            "Kendall's tau of so many values needs SciPy: pip install './client[evaluate]' in a checkout of"
+            " Scoregate"
+        ) from exc
+    return stats.kendalltau
 
 
 def correlation_sample(metric: Any, human: Any, cluster: Names) -> Sample:
@@ -113,7 +116,7 @@ def auroc(metric: Any, label: Any) -> Auroc:
     good, bad = metric[label == 1], metric[label == 0]
     if not (len(good) and len(bad)):
         raise ColumnError("label", f"all {len(label)} labels are {label[0]:g}")
-    ranks = rankdata(metric)[label == 1].sum() - len(good) * (len(good) + 1) / 2
+    ranks = average_ranks(metric)[label == 1].sum() - len(good) * (len(good) + 1) / 2
     ordered = np.sort(bad)
     tied = (np.searchsorted(ordered, good, "right") - np.searchsorted(ordered, good)).sum()
     return Auroc(float(ranks / (len(good) * len(bad))), len(metric), len(good), len(bad), int(tied))

@@ -26,6 +26,18 @@ def coded(names: Names) -> tuple[list[str], Codes]:
     return [str(name) for name in distinct], codes.astype(np.intp)
 
 
+def average_ranks(values: npt.ArrayLike) -> Floats:
+    """Return ranks from 1, the mean of a tie's, as scipy's `rankdata`, whose import takes a second."""
+    return ranks_of_places(np.unique(values, return_inverse=True)[1])
+
+
+def ranks_of_places(places: Codes) -> Floats:
+    """Return the ranks as `average_ranks`, from the place of each value among the distinct ones."""
+    copies = np.bincount(places)
+    ranks: Floats = (copies.cumsum() - (copies - 1) / 2)[places]
+    return ranks
+
+
 def exact(values: Floats) -> tuple[Floats, int]:
     """
     Return the values as whole numbers and the scale that makes them so, so that equal differences are equal.

@@ -11,10 +11,19 @@ from math import erfc, sqrt
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import rankdata
 
 from scoregate.errors import ColumnError
-from scoregate.evaluation.arrays import Codes, Floats, Names, Scale, coded, exact, floats, inside
+from scoregate.evaluation.arrays import (
+    Codes,
+    Floats,
+    Names,
+    Scale,
+    average_ranks,
+    coded,
+    exact,
+    floats,
+    inside,
+)
 
 ALPHA = 0.001
 DIGITS = 1e-12  # differences closer than this share of the largest one are equal
@@ -207,7 +216,7 @@ def signed_rank(differences: Any, zero_method: ZeroMethod = "wilcox") -> SignedR
     given = without_noise(differences)
     zeros = int((given == 0).sum())
     ranked = given if zero_method == "pratt" else given[given != 0]
-    ranks = rankdata(np.abs(ranked))
+    ranks = average_ranks(np.abs(ranked))
     plus, minus = float(ranks[ranked > 0].sum()), float(ranks[ranked < 0].sum())
     n, left_out = len(ranked), zeros if zero_method == "pratt" else 0
     mean = (n * (n + 1) - left_out * (left_out + 1)) / 4

@@ -14,10 +14,9 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
 
 from scoregate.errors import ColumnError
-from scoregate.evaluation.arrays import Codes, Floats, Names, Scale, coded, floats, inside
+from scoregate.evaluation.arrays import Codes, Floats, Names, Scale, average_ranks, coded, floats, inside
 from scoregate.evaluation.bootstrap import Sample, band, drawn, interval
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -343,4 +342,4 @@ def spearman(one: Floats, other: Floats) -> float | None:
     """Return Spearman's correlation; None if *one* is constant or has gaps."""
     if np.isnan(one).any() or np.ptp(one) == 0:
         return None
-    return float(np.corrcoef(rankdata(one), rankdata(other))[0, 1])
+    return float(np.corrcoef(average_ranks(one), average_ranks(other))[0, 1])

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 
+from scoregate.evaluation.arrays import average_ranks
 from scoregate.report.html import facts, image, note, safe
 from scoregate.report.rows import Details, ReportRow, ScoredRow
 from scoregate.results import is_number
@@ -180,7 +180,7 @@ def lowest(scored: ScoredRow, metric: str, most: int) -> list[ShownImage]:
 def disagreements(scored: ScoredRow, metric: str, most: int) -> list[ShownImage]:
     """Return the rows whose ranks by the metric and by people differ most."""
     rows = scored.rated(metric)
-    ranks = rankdata(-scored.worth(metric, rows)), rankdata([-row.human for row in rows])
+    ranks = average_ranks(-scored.worth(metric, rows)), average_ranks([-row.human for row in rows])
     apart = np.abs(ranks[0] - ranks[1])
     order = np.argsort(-apart, kind="stable")[:most]
     return [

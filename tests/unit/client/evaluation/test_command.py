@@ -178,6 +178,19 @@ def test_names_cannot_steer_the_terminal(written, capsys):
 
 def test_without_the_extra_one_line_says_what_to_install(written, refused, without):
     """It names the package that is missing."""
+    without("numpy")
+
+    assert "evaluate needs numpy: pip install './client[evaluate]'" in refused(
+        "evaluate", *call("auroc", written(ROWS))
+    )
+
+
+def test_a_correlation_of_many_values_says_that_it_needs_scipy(written, refused, evaluate, without):
+    """A table of few ratings is counted without it."""
+    many = [{"m": index / 200, "h": index * 7 % 200} for index in range(200)]
     without("scipy")
 
-    assert "pip install './client[evaluate]'" in refused("evaluate", *call("auroc", written(ROWS)))
+    assert 24 == evaluate(*call("agreement", written(ROWS)))["n"]
+    assert "values needs SciPy: pip install './client[evaluate]'" in refused(
+        "evaluate", *call("agreement", written(many))
+    )

@@ -242,7 +242,7 @@ def test_an_evaluation_without_answers_names_the_field(refused, tmp_path):
 
 @pytest.mark.parametrize(
     ("missing", "package"),
-    [("service.metrics.vq2", "the package scoregate-server"), ("scipy", "the extra `evaluate`")],
+    [("service.metrics.vq2", "the package scoregate-server"), ("numpy", "the extra `evaluate`")],
 )
 def test_a_missing_package_is_named(refused, without, missing, package):
     """With the distribution that brings it."""
