@@ -16,8 +16,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import orjson
 
-from models.core.contract import NOT_FINITE, ModelError
-
 
 class CallResult(ABC):
     """
@@ -44,10 +42,6 @@ class CallResult(ABC):
     def is_possible(self) -> bool:
         """Return True if all numbers are finite and within the range of their kind."""
         return self.is_finite()
-
-    def checked(self) -> Self | ModelError:
-        """Return the result itself, or a `ModelError` if one of its numbers is not finite."""
-        return self if self.is_finite() else ModelError(NOT_FINITE)
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:

@@ -17,9 +17,9 @@ from models.checkpoints.info import digest_of
 from models.checkpoints.locate import hub_file, path_of
 from models.checkpoints.weights import num_parameters, read_file
 from models.core.calls import ImageCall, RewardCall
-from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.contract import CheckpointError, Prepared
 from models.core.family import Plan
-from models.core.outcomes import Embedding, Reward
+from models.core.outcomes import Reward
 from models.families.aesthetic import FAMILY, AestheticSettings
 from models.families.clip.model import Clip
 from models.families.clip.model import from_settings as clip_from_settings
@@ -70,7 +70,7 @@ class Aesthetic:
         self._clip, self._head = clip, load_head(head)
         [example] = clip.score([clip.prepare(clip.example())])
         width = width_of(self._head)
-        if isinstance(example, Embedding) and width != len(example.vector):
+        if width != len(example.vector):
             raise CheckpointError(
                 f"{head}: the head takes embeddings of {width} numbers, and those of {clip.info.id} have"
                 f" {len(example.vector)}"
@@ -92,15 +92,10 @@ class Aesthetic:
         return self._clip.prepare(ImageCall(call.image))
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[Reward]:
         """Run the image tower once, and the head once on the embeddings."""
-        embedded = self._clip.score(batch)
-        vectors = [each.vector for each in embedded if isinstance(each, Embedding)]
-        stacked = torch.from_numpy(np.stack(vectors)).double() if vectors else None
-        rewards = iter([] if stacked is None else self._head(stacked)[:, 0].tolist())
-        return [
-            Reward((next(rewards),)).checked() if isinstance(each, Embedding) else each for each in embedded
-        ]
+        vectors = np.stack([each.vector for each in self._clip.score(batch)])
+        return [Reward((rating,)) for rating in self._head(torch.from_numpy(vectors).double())[:, 0].tolist()]
 
     def example(self) -> RewardCall:
         return RewardCall(self._clip.example().image)

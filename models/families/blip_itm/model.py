@@ -29,7 +29,7 @@ from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained
 from models.checkpoints.weights import DTYPES
 from models.core.calls import ContrastCall, RewardCall
-from models.core.contract import ModelError, Prepared
+from models.core.contract import Prepared
 from models.core.examples import grey
 from models.core.outcomes import Reward
 from models.core.settings import LocalSettings
@@ -171,7 +171,7 @@ class BlipItm:
         return Prepared(self._patches + len(ids) * (1 + contrast), (found, contrast))
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[Reward]:
         """
         Run the vision tower once on the distinct pictures, and the rest once on all texts.
 
@@ -194,7 +194,7 @@ class BlipItm:
                 (cosines[row], none, match) if row in cosines else (match - none,),
                 truncated=input.truncated,
                 unknown=input.unknown,
-            ).checked()
+            )
             for row, (input, (none, match)) in enumerate(zip(inputs, logits, strict=True))
         ]
 

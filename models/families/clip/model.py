@@ -251,7 +251,7 @@ class Clip:
         return torch.equal(one[:read], more[:read])
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Prepared]) -> list[Embedding | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[Embedding]:
         """Run each tower once, on the distinct images and the distinct texts."""
         towers = {"image": self._see, "text": self.network.encode_text}
         return embed([prepared.data for prepared in batch], towers, self._device, self._dtype)

@@ -36,7 +36,7 @@ def check_ids(ids: torch.Tensor, vocabulary: int) -> None:
 
 def embed(
     inputs: Sequence[Input], towers: Mapping[str, Encode], device: torch.device, dtype: torch.dtype
-) -> list[Embedding | ModelError]:
+) -> list[Embedding]:
     """Run each tower once, on the distinct images and the distinct texts."""
     vectors: dict[tuple[str, str], np.ndarray] = {}
     for tower, encode in towers.items():
@@ -46,7 +46,7 @@ def embed(
             rows = unit_vectors(encode, columns, dtype)
             vectors |= {(tower, key): row for key, row in zip(distinct, rows, strict=True)}
     return [
-        Embedding(vectors[input.tower, input.key], truncated=input.truncated, unknown=input.unknown).checked()
+        Embedding(vectors[input.tower, input.key], truncated=input.truncated, unknown=input.unknown)
         for input in inputs
     ]
 

@@ -19,7 +19,7 @@ from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained
 from models.checkpoints.weights import DTYPES
 from models.core.calls import TextCall
-from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.contract import CheckpointError, Prepared
 from models.core.outcomes import Embedding
 from models.core.settings import LocalSettings
 from models.families.embedding import FAMILY, MAX_TOKENS
@@ -52,7 +52,7 @@ class SentenceTransformer:
         return Prepared(len(ids), (ids, bool(encoded.overflowing), self._unknown.share(ids)))
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Prepared]) -> list[Embedding | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[Embedding]:
         """Run all texts in one pass."""
         texts = [prepared.data for prepared in batch]
         ids, mask = padded([ids for ids, *_ in texts], self._device, self._pad)
@@ -60,7 +60,7 @@ class SentenceTransformer:
         sums = (states * mask[..., None]).sum(1)
         vectors = F.normalize(sums / mask.sum(1, keepdim=True), dim=1).cpu().numpy()
         return [
-            Embedding(np.ascontiguousarray(vector), truncated=truncated, unknown=unknown).checked()
+            Embedding(np.ascontiguousarray(vector), truncated=truncated, unknown=unknown)
             for vector, (_, truncated, unknown) in zip(vectors, texts, strict=True)
         ]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from models.core.contract import CheckpointError, ModelError
+from models.core.contract import CheckpointError
 from models.core.messages import listed
 from models.core.outcomes import Reward
 
@@ -39,7 +39,7 @@ class Labels:
         names = dict.fromkeys(unsafe)  # a name that is given twice counts once
         self._places = [[at for at, label in enumerate(labels) if label == name] for name in names]
 
-    def result(self, probabilities: np.ndarray) -> Reward | ModelError:
+    def result(self, probabilities: np.ndarray) -> Reward:
         """
         Return one minus the probability of all unsafe labels, and then that of each, in the order of names.
 
@@ -47,4 +47,4 @@ class Labels:
             probabilities: (labels,), float64.
         """
         unsafe = [float(probabilities[places].sum()) for places in self._places]
-        return Reward((1 - min(1.0, sum(unsafe)), *unsafe)).checked()
+        return Reward((1 - min(1.0, sum(unsafe)), *unsafe))

@@ -19,7 +19,7 @@ from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_pretrained, load_processor
 from models.checkpoints.weights import DTYPES
 from models.core.calls import RewardCall
-from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.contract import CheckpointError, Prepared
 from models.core.examples import grey
 from models.core.messages import in_short, listed
 from models.core.outcomes import Reward
@@ -107,7 +107,7 @@ class ImageClassifier:
         return Prepared(cost_of(width, height), pixels)
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[Reward]:
         """Return the results of `Labels` for the softmax of the network's logits, in float64."""
         pixels = self._pixels.normalised(upload([prepared.data for prepared in batch], self._device))
         logits = self._network(pixel_values=pixels.to(self._dtype)).logits.cpu().double()

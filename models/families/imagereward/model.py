@@ -20,7 +20,7 @@ from models.checkpoints.locate import ModelArguments, download, downloaded, loca
 from models.checkpoints.pretrained import Unknown, check_words
 from models.checkpoints.weights import DTYPES, mismatch, read_file, translated
 from models.core.calls import RewardCall
-from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.contract import CheckpointError, Prepared
 from models.core.examples import grey
 from models.core.messages import in_short
 from models.core.outcomes import Reward
@@ -275,7 +275,7 @@ class ImageReward:
         return Prepared(self._patches + len(ids), found)
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Prepared]) -> list[Reward | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[Reward]:
         """Run the vision tower once on the distinct pictures, and the text tower once on all texts."""
         inputs: list[ImageAndText] = [prepared.data for prepared in batch]
         pixels, places = distinct_images(inputs, self._device)
@@ -283,7 +283,7 @@ class ImageReward:
         normalised = self._pixels.normalised(pixels).to(self._dtype)
         rewards = self._network(normalised, places, ids, mask)
         return [
-            Reward((value,), truncated=input.truncated, unknown=input.unknown).checked()
+            Reward((value,), truncated=input.truncated, unknown=input.unknown)
             for value, input in zip(rewards.tolist(), inputs, strict=True)
         ]
 

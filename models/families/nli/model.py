@@ -19,7 +19,7 @@ from models.checkpoints.locate import model_arguments
 from models.checkpoints.pretrained import load_fast_tokenizer, load_pretrained
 from models.checkpoints.weights import DTYPES
 from models.core.calls import EntailmentCall
-from models.core.contract import CheckpointError, ModelError, Prepared
+from models.core.contract import CheckpointError, Prepared
 from models.core.outcomes import Entailment
 from models.core.settings import LocalSettings
 from models.families.inputs import padded, positions
@@ -153,11 +153,11 @@ class Nli:
         return Prepared(len(text.ids), text)
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Prepared]) -> list[Entailment | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[Entailment]:
         """Run all pairs in one pass."""
         texts: list[TextPair] = [prepared.data for prepared in batch]
         return [
-            Entailment(probability, truncated=text.truncated, unknown=text.unknown).checked()
+            Entailment(probability, truncated=text.truncated, unknown=text.unknown)
             for text, probability in zip(texts, self._network.probabilities(texts), strict=True)
         ]
 

@@ -283,19 +283,19 @@ class QwenVl:
         return Prepared(chat.cost, chat, chat.shared)
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Prepared]) -> list[CallResult | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[CallResult]:
         """Run the tower once on distinct images, the language model once on what questions share."""
         chats: list[LabelledChat] = [prepared.data for prepared in batch]
         features = self._features.of(dict(pair for chat in chats for pair in chat.images), self.network.see)
         every = rows(chats, self.network.pad, self.network.merged)
-        outcomes = dict[int, CallResult | ModelError]()
+        outcomes = dict[int, CallResult]()
         for numbers in alike([Size(len(row.ids)) for row in every]):
             outcomes |= self._answered([every[number] for number in numbers], features, chats)
         return [outcomes[number] for number in range(len(chats))]
 
     def _answered(
         self, group: Sequence[Row], features: Mapping[str, torch.Tensor], chats: Sequence[LabelledChat]
-    ) -> dict[int, CallResult | ModelError]:
+    ) -> dict[int, CallResult]:
         """Return the results of the chats of *group*, computed in one pass, by their numbers."""
         labels = [
             (number, [(place, *each) for each in label])
@@ -309,7 +309,7 @@ class QwenVl:
         for number, label in labels:
             found.setdefault(number, []).append([next(numbers) for _ in label])
         return {
-            number: chats[number].answers.outcome(log_probs, chats[number].labels).checked()
+            number: chats[number].answers.outcome(log_probs, chats[number].labels)
             for number, log_probs in found.items()
         }
 

@@ -194,7 +194,7 @@ class TransformersClip:
         return max(1, pixels.shape[1] // self._piece * (pixels.shape[2] // self._piece))
 
     @torch.inference_mode()
-    def score(self, batch: Sequence[Prepared]) -> list[Embedding | ModelError]:
+    def score(self, batch: Sequence[Prepared]) -> list[Embedding]:
         """Run each tower once, on the distinct images and the distinct texts."""
         towers: dict[str, Encode] = {"image": self._encode_images, "text": self._encode_texts}
         return embed([prepared.data for prepared in batch], towers, self._device, self._dtype)

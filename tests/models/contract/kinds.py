@@ -239,9 +239,25 @@ def clip(family: str, make: Any, rounded: Any, **more: Any) -> Kind:
     )
 
 
+def projection(model: Any) -> torch.Tensor:
+    return model.network.visual.proj
+
+
+def last_of_head(model: Any) -> torch.Tensor:
+    return model.network.vision_model.head.mlp.fc2.bias
+
+
+def last_of_blocks(model: Any) -> torch.Tensor:
+    return model.network.vision_model.encoder.blocks[-1].projection.project_bn.bias
+
+
+def of_texts(model: Any) -> list[torch.nn.Module]:
+    return [model.network.text_model.embeddings]
+
+
 CLIPS = {
-    "clip": clip("open_clip", clip_checkpoints.save_own, of_open_clip),
-    "clip of transformers": clip("open_clip", clip_checkpoints.save_published, of_open_clip),
+    "clip": clip("open_clip", clip_checkpoints.save_own, of_open_clip, last=projection),
+    "clip of transformers": clip("open_clip", clip_checkpoints.save_published, of_open_clip, last=projection),
     "clip_flant5": Kind(
         family="clip_flant5",
         make=partial(shutil.copytree, DEMO / "clip_flant5", dirs_exist_ok=True),
@@ -256,9 +272,9 @@ CLIPS = {
             "transformers_clip", partial(transformers_clips.save, kind), attrgetter("network"), **parts
         )
         for kind, parts in {
-            "siglip": {"parts": lambda model: [model.network.text_model.embeddings]},
-            "siglip2": {},  # on a GPU, its shapes depend on each picture's
-            "align": {"parts": lambda model: [model.network.text_model.embeddings]},
+            "siglip": {"last": last_of_head, "parts": of_texts},
+            "siglip2": {"last": last_of_head},  # on a GPU, its shapes depend on each picture's
+            "align": {"last": last_of_blocks, "parts": of_texts},
         }.items()
     },
 }
