@@ -11,7 +11,7 @@ differ by more than 0.005.
 
 import argparse
 
-from scoregate.cli.arguments import NO_SCORE, OK, add_settings, service_of, settings_of
+from scoregate.cli.arguments import NO_SCORE, OK, add_settings, service_of, settings_of, with_flags
 from scoregate.errors import NoResultError
 from scoregate.runs.verification import ScoreCheck, VerificationSettings, verify
 from scoregate.text import complain, fixed, shown, table
@@ -30,8 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Return 0 if every checked score holds, otherwise 1."""
     found = verify(settings_of(VerificationSettings, arguments), service_of(arguments, TIMEOUT_S))
-    for line in found.unchecked:
-        print(shown(line))
+    for error in found.unchecked:
+        print(shown(with_flags(error, arguments)))
     if not found.checks:
         raise NoResultError("nothing was checked: none of these scores is of a loaded model")
     for check in found.checks:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import scoregate
-from scoregate.errors import InputError, named
+from scoregate.errors import InputError, NoResultError, named
 from scoregate.local import Service
 from scoregate.settings import Setting
 
@@ -70,7 +70,7 @@ class KnownScores:
         model: a pattern that is searched in the `label` of a model.
         tolerance: for each score.
         groups: cases by name.  The order of the scores must hold within each.
-        hint: how to have them checked.
+        hint: how to have them checked, with settings as `named`.
     """
 
     metric: str
@@ -124,10 +124,10 @@ class ScoreCheck:
 
 @dataclass(frozen=True)
 class Verification:
-    """The checks of the metrics whose scores are known; *unchecked* are lines about the others."""
+    """The checks of the metrics whose scores are known; *unchecked* are errors about the others."""
 
     checks: Sequence[ScoreCheck]
-    unchecked: Sequence[str]
+    unchecked: Sequence[NoResultError]
 
     @property
     def holds(self) -> bool:
@@ -148,8 +148,8 @@ def verify(settings: VerificationSettings, service: Service) -> Verification:
     with service.client() as client:
         used = models_of(client, {each.metric for each in (*ours, *theirs)})
         chosen = loaded(theirs if checkout else ours, used)
-        lines = [*unchecked([*ours, *theirs], chosen, used)]
-        return Verification([checked(client, known) for known in chosen], lines)
+        errors = [NoResultError(line) for line in unchecked([*ours, *theirs], chosen, used)]
+        return Verification([checked(client, known) for known in chosen], errors)
 
 
 def checked(client: scoregate.Client, known: KnownScores) -> ScoreCheck:
@@ -199,7 +199,7 @@ def published(checkout: Path) -> list[KnownScores]:
                 ]
                 for folder, scores in values.items()
             },
-            "the published scores need --t2v-metrics DIR",
+            f"the published scores need {named('t2v_metrics', 'DIR')}",
         )
         for metric, (model, tolerance, values) in PUBLISHED_SCORES.items()
     ]
@@ -219,7 +219,7 @@ def shipped() -> list[KnownScores]:
                 ]
                 for name, row in entry["scores"].items()
             },
-            "the shipped scores are checked without --t2v-metrics",
+            f"the shipped scores are checked without {named('t2v_metrics')}",
         )
         for metric, entry in json.loads(SCORES.read_text("utf-8")).items()
     ]

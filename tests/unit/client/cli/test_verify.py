@@ -2,11 +2,22 @@
 
 import json
 import re
+from functools import partial
+from types import SimpleNamespace
 
 import httpx2 as httpx
 import pytest
 
-from scoregate.runs.verification import IMAGES, PROMPTS, PUBLISHED_SCORES, SCORES, disordered, shipped
+from scoregate.runs.verification import (
+    IMAGES,
+    PROMPTS,
+    PUBLISHED_SCORES,
+    SCORES,
+    VerificationSettings,
+    disordered,
+    shipped,
+)
+from scoregate.runs.verification import verify as verification
 from tests.support.answers import request_of, scored
 
 IDS = {"vqa": "zhiqiulin/clip-flant5-xxl", "clip": "ViT-L-14-336-quickgelu/openai"}
@@ -149,6 +160,22 @@ def test_published_scores_without_a_checkout_are_not_checked(command):
 
     assert 1 == status
     assert "vqascore: not checked; the published scores need --t2v-metrics DIR" in out
+
+
+def test_in_python_the_hints_name_arguments(command, answered, demo, tmp_path):
+    """The command prints flags for these."""
+    of_demo, full = (
+        SimpleNamespace(client=partial(answered, service(**identity))) for identity in (demo[0], {})
+    )
+    without = verification(VerificationSettings(), full)
+    beside = verification(VerificationSettings(t2v_metrics=tmp_path), of_demo)
+
+    assert "vqascore: not checked; the published scores need t2v_metrics='DIR'" == str(without.unchecked[1])
+    assert "clipscore: not checked; the shipped scores are checked without `t2v_metrics`" in map(
+        str, beside.unchecked
+    )
+    _, out, _ = command(service(**demo[0]), "verify", "--t2v-metrics", str(tmp_path))
+    assert "clipscore: not checked; the shipped scores are checked without --t2v-metrics" in out
 
 
 def test_values_that_are_published_as_equal_have_no_order():
