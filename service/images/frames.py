@@ -1,16 +1,28 @@
-"""The frames of an item that are scored: the part of a video, the rate, their number, and the limits."""
+"""
+The frames of an item that are scored: which files count as their frames, the part of a video, the rate, their
+number, and the limits.
+"""
 
+import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from typing import NamedTuple, TypeVar
 
-from service.core.errors import ImageTooLarge, NoFrames
-from service.images.loader import ONE_FRAME, ImageRef
+from models.images.frame_stack import FrameStack
+from models.images.image import Image
+from service.core.concurrency.tasks import side_by_side
+from service.core.errors import BadImage, ImageTooLarge, MemoryFull, NoFrames
+from service.images.loader import ImageLoader, ImageRef
+from service.serving.context import Context
 
+MAX_FILES = 64  # files of an item, which are its frames or have some
 MAX_FRAMES = 128  # most frames of an item that are scored
+MAX_FPS = 1_000  # most frames that are taken from each second
 VIDEO_FRAMES = 16  # frames of a video if the request sets neither a rate nor a number
 ROUNDING_S = 1e-9  # seconds by which rounding may move the time of a frame
+ONE_FRAME = (0.0, 0.0)  # times of a film that cannot be opened
+FILES_COUNTED_AT_ONCE = 32  # files whose frames are counted at the same time
 
 T = TypeVar("T")
 
@@ -67,39 +79,101 @@ def sampled(frames: Sequence[T], count: int) -> list[T]:
     return [frames[(2 * part + 1) * len(frames) // (2 * count)] for part in range(count)]
 
 
-def scored_frames(
-    images: Sequence[ImageRef], span: TimeSpan, samples: int | None, every: bool, option: str
-) -> tuple[list[Frame], int]:
+@dataclass(eq=False, slots=True)
+class Films:
     """
-    Return the frames of an item that a metric scores, and the number of frames that the item has.
+    The images of a request that count as their frames, and the frames of them that are scored.
 
-    Args:
-        images: of the item; the frames of each film are counted.
-        samples: the number of frames to score; None for all of *span*, of a video without a rate for
-            `VIDEO_FRAMES`.
-        every: an animation counts as its frames; a video always does.
-        option: the name of *samples* in the request, for the error.
-
-    Raises:
-        NoFrames: no frame is in *span*.
-        ImageTooLarge: there are more than `MAX_FRAMES`, and *samples* is None.
+    Attributes:
+        images: those that count as their frames for some metric, if they have several.
     """
-    frames, given, lasts = list[Frame](), 0, 0.0
-    for file, image in enumerate(images):
-        if (every or image.video) and (film := image.film):
-            given += len(film.times) - 1
-            lasts = max(lasts, film.times[-1])
-            numbers = [0] if film.times is ONE_FRAME else span.frames(film.times)
-            frames += [Frame(file, number) for number in numbers]
-        else:
-            given += 1
-            frames.append(Frame(file))
-    if samples is None and span.fps is None and any(image.video for image in images):
-        samples = VIDEO_FRAMES
-    if not frames:
-        raise NoFrames(f"no frame is between start and end; it lasts {lasts:g} s")
-    if samples is not None:
-        return sampled(frames, samples), given
-    if len(frames) > MAX_FRAMES:
-        raise ImageTooLarge(f"{len(frames)} frames; at most {MAX_FRAMES}; {option} scores some of them")
-    return frames, given
+
+    images: dict[ImageRef, None] = field(default_factory=dict)
+    _scored: dict[ImageRef, set[int]] = field(default_factory=dict)
+
+    def scored(
+        self,
+        images: Sequence[ImageRef],
+        span: TimeSpan,
+        samples: int | None,
+        option: str,
+        *,
+        whole: bool,
+        chosen: bool,
+    ) -> tuple[list[Frame], int]:
+        """
+        Return the frames of an item that a metric scores, and the number of frames that the item has.
+
+        A video counts as its frames.  So does an animation if *span* is a part or has a rate, or if *whole*
+        or *chosen* is set.
+
+        Args:
+            images: of the item; one counts as several frames only after `count` has set its film.
+            samples: the number of frames to score; None for all of *span*, of a video without a rate for
+                `VIDEO_FRAMES`.
+            option: the name of *samples* in the request, for the error.
+            whole: the metric scores all frames at once.
+            chosen: the request sets how frames are taken or folded.
+
+        Raises:
+            NoFrames: no frame is in *span*.
+            ImageTooLarge: there are more than `MAX_FRAMES`, and *samples* is None.
+        """
+        every = whole or chosen or span != ENTIRE
+        films = {image: image.film for image in images if every or image.video}
+        self.images |= dict.fromkeys(films)
+        frames, given, lasts = list[Frame](), 0, 0.0
+        for file, image in enumerate(images):
+            if film := films.get(image):
+                given += len(film.times) - 1
+                lasts = max(lasts, film.times[-1])
+                numbers = [0] if film.times is ONE_FRAME else span.frames(film.times)
+                frames += [Frame(file, number) for number in numbers]
+            else:
+                given += 1
+                frames.append(Frame(file))
+        if samples is None and span.fps is None and any(image.video for image in films):
+            samples = VIDEO_FRAMES
+        if not frames:
+            raise NoFrames(f"no frame is between start and end; it lasts {lasts:g} s")
+        if samples is not None:
+            frames = sampled(frames, samples)
+        elif len(frames) > MAX_FRAMES:
+            raise ImageTooLarge(f"{len(frames)} frames; at most {MAX_FRAMES}; {option} scores some of them")
+        for file, number in frames:
+            if number is not None and (film := films[images[file]]):
+                self._scored.setdefault(film, set()).add(number)
+        return frames, given
+
+    async def count(self, loader: ImageLoader, context: Context) -> bool:
+        """
+        Set the film of each image that is animated.  Nothing is decoded, and nothing is raised.
+
+        Returns:
+            True if any is animated.
+        """
+        counts = (count_frames(image, loader, context) for image in self.images)
+        await side_by_side(counts, lambda: FILES_COUNTED_AT_ONCE)
+        return any(image.film for image in self.images)
+
+    def keep(self) -> None:
+        """Decode of each film only the frames that some metric scores."""
+        for film, numbers in self._scored.items():
+            film.keep(numbers)
+
+
+async def count_frames(image: ImageRef, loader: ImageLoader, context: Context) -> None:
+    """Set the film of *image* if it is animated; one that cannot be opened counts as one frame."""
+    film = ImageRef(image.source, FrameStack, image.orient)
+    try:
+        async with asyncio.timeout_at(context.deadline), loader.read(film, context) as stack:
+            film.times = stack.header.times
+    except (TimeoutError, MemoryFull):  # scoring will raise it again
+        return
+    except BadImage:  # opening it raises the error again
+        film.times = ONE_FRAME
+    image.source = film.source
+    if film.times:
+        image.film = film
+    elif isinstance(film.image, FrameStack):  # its file need not be read again
+        image.image = Image.over(film.image)

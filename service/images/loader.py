@@ -23,12 +23,10 @@ from models.images.frame_stack import FrameStack
 from models.images.image import Image, ImageError
 from service.core.concurrency.budget import Budget, ByteBudget, Portion
 from service.core.concurrency.cpu_threads import FairThreads
-from service.core.concurrency.tasks import side_by_side
 from service.core.errors import (
     BadImage,
     ImageTooLarge,
     ImageUndecodable,
-    MemoryFull,
     NotBase64,
     UrlNotAllowed,
 )
@@ -39,9 +37,7 @@ from service.images.fetcher import LARGEST_HELD, Fetcher, PublicNetwork
 from service.serving.context import Context
 
 MAX_SMALL_BYTES = 128 * 2**10  # bytes, or characters of base64: read and hashed in less than 0.1 ms
-FILES_COUNTED_AT_ONCE = 32  # files whose frames are counted at the same time
 MAX_KNOWN_ALPHA = 10_000  # pictures with a channel of alpha whose opacity is remembered
-ONE_FRAME = (0.0, 0.0)  # times of a film that cannot be opened
 MAX_HEAD = 256  # characters of a data: URI before its data, including padding
 MAX_HINT = 4096  # characters of a text that gets a hint
 HEAD_CHARACTERS = 16  # characters of base64: the twelve bytes that name the brand of an MP4
@@ -271,31 +267,6 @@ class ImageLoader:
                     del self._transparent[next(iter(self._transparent))]
                 self._transparent[key] = transparent
             ref.image.unseen = replace(ref.image.unseen, alpha=self._transparent[key])
-
-    async def count_frames(self, refs: Collection[ImageRef], context: Context) -> bool:
-        """
-        Set the film of each of *refs* that is animated.  Nothing is decoded, and nothing is raised.
-
-        Returns:
-            True if any is animated.
-        """
-        await side_by_side((self._count(ref, context) for ref in refs), lambda: FILES_COUNTED_AT_ONCE)
-        return any(ref.film for ref in refs)
-
-    async def _count(self, ref: ImageRef, context: Context) -> None:
-        film = ImageRef(ref.source, FrameStack, ref.orient)
-        try:
-            async with asyncio.timeout_at(context.deadline), self.read(film, context) as image:
-                film.times = image.header.times
-        except (TimeoutError, MemoryFull):  # scoring will raise it again
-            return
-        except BadImage:  # opening it raises the error again
-            film.times = ONE_FRAME
-        ref.source = film.source
-        if film.times:
-            ref.film = film
-        elif isinstance(film.image, FrameStack):  # its file need not be read again
-            ref.image = Image.over(film.image)
 
 
 def is_transparent(image: Image) -> bool | None:

@@ -129,10 +129,10 @@ class Engine:
         context.since = monotonic()
         with one_caller(context.account.name), used(plan.handles.values(), context):
             plan.work.admit(context)  # a full service fetches and opens no picture
-            if plan.films and await self.images.count_frames(plan.films, context):
+            if plan.films.images and await plan.films.count(self.images, context):
                 plan = Plan(items, metrics, self.catalog, context.lane)
                 plan.work.admit(context)  # now the work of all frames is known
-                plan.keep_frames()
+                plan.films.keep()
             context.account.charge(sum(map(len, plan.by_metric)))
             with plan.work.reserved():
                 if finished:

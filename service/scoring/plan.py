@@ -17,8 +17,8 @@ from service.core.errors import (
     ScoregateError,
 )
 from service.core.fields import Orient
-from service.images.frames import ENTIRE, Frame, TimeSpan, scored_frames
-from service.images.loader import ONE_FRAME, ImageLoader, ImageRef, again
+from service.images.frames import ENTIRE, ONE_FRAME, Films, Frame, TimeSpan
+from service.images.loader import ImageLoader, ImageRef, again
 from service.metrics.common.contract import REFERENCES, SOURCE, Item, Metric, MetricOptions, Score
 from service.observability.notes import Code, Note
 from service.scoring.catalog import MetricCatalog
@@ -124,7 +124,7 @@ class Plan:
         handles: of the models that the metrics may use, by name.
         by_metric: for each item, in order, the inputs of each metric.
         inputs: all distinct inputs, in order.
-        films: the images of which some metric scores each frame, if they have several.
+        films: the images that count as their frames, and the frames of them that are scored.
         work: on the models.
 
     Raises:
@@ -143,7 +143,7 @@ class Plan:
         self.items, self.handles = items, catalog.handles([*every])
         self.by_metric: list[dict[str, Inputs]] = []
         self.inputs: list[Input] = []
-        self.films: dict[ImageRef, None] = {}
+        self.films = Films()
         demands, unused = dict[Handle, Demand](), list[Fault]()
         for index, item in enumerate(items):
             of_item, distinct, used = dict[str, Inputs](), dict[object, Input](), set[str]()
@@ -181,15 +181,15 @@ class Plan:
         distinct: dict[object, Input],
     ) -> Inputs:
         """Return the inputs of the metric *name* for an item; it may share them with others in *distinct*."""
-        item = self.items[index]
-        # An animation counts as its frames if the request sets how they are taken or folded, or the metric
-        # takes them together; a video always.
-        whole, chosen = options.whole, options.model_fields_set
-        every = whole or item.clip != ENTIRE or not chosen.isdisjoint(MetricOptions.model_fields)
-        self.films |= dict.fromkeys(image for image in item.frames if every or image.video)
+        item, whole = self.items[index], options.whole
         try:
-            frames, given = scored_frames(
-                item.frames, item.clip, options.samples, every, f"options.{name}.samples"
+            frames, given = self.films.scored(
+                item.frames,
+                item.clip,
+                options.samples,
+                f"options.{name}.samples",
+                whole=whole,
+                chosen=not options.model_fields_set.isdisjoint(MetricOptions.model_fields),
             )
         except BadImage as error:
             return again(error)
@@ -217,16 +217,6 @@ class Plan:
             input.results and not any(isinstance(each, ModelChanged) for each in input.results.values())
             for input in inputs
         )
-
-    def keep_frames(self) -> None:
-        """Decode of each film only the frames that some metric scores."""
-        used: dict[ImageRef, set[int]] = {}
-        for input in self.inputs:
-            for frame in input.frames:
-                if frame.number is not None:
-                    used.setdefault(input.file(frame), set()).add(frame.number)
-        for film, numbers in used.items():
-            film.keep(numbers)
 
 
 def demands_of(

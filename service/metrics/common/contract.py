@@ -12,7 +12,7 @@ from models.core.calls import Call
 from models.images.image import Image
 from service.core.fields import WHOLE, Strict
 from service.core.settings.tree import Settings
-from service.images.frames import MAX_FRAMES
+from service.images.frames import MAX_FILES, MAX_FRAMES
 from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
 from service.questions.style import Style
@@ -21,7 +21,6 @@ from service.serving.context import CacheStatus
 
 NAME = re.compile("[a-z][a-z0-9_]{0,63}")
 OF_A_METRIC = re.compile(rf"{NAME.pattern}(\.{NAME.pattern})?")  # one output of a metric is METRIC.NAME
-MAX_FILES = 64  # files of an item, which are its frames or have some
 MAX_REFERENCES = 3  # references of an item
 MAX_IMAGES = MAX_FILES + MAX_REFERENCES + 1  # pictures of an item, with its source
 

@@ -7,8 +7,9 @@ from fastapi import APIRouter, Request, Response
 from service.core.fields import MAX_PROMPT, Revision, Strict
 from service.core.lanes import LANES
 from service.core.settings.sections import MAX_TIMEOUT_MS
+from service.images.frames import MAX_FILES
 from service.metrics.common.composites import Composite
-from service.metrics.common.contract import MAX_FILES, MAX_REFERENCES, Metric
+from service.metrics.common.contract import MAX_REFERENCES, Metric
 from service.observability.build import libraries
 from service.questions.sets import MAX_CHARACTERS, MAX_QUESTIONS
 from service.serving.handle import Handle

@@ -38,12 +38,12 @@ from service.core.fields import (
     schema_keywords,
 )
 from service.core.settings.sections import MAX_TIMEOUT_MS
+from service.images.frames import MAX_FILES, MAX_FPS
 from service.images.loader import Base64
-from service.metrics.common.contract import MAX_FILES, MAX_REFERENCES, MetricOptions
+from service.metrics.common.contract import MAX_REFERENCES, MetricOptions
 
 MAX_ITEMS = 128  # the default of the settings
 MAX_RANKED = 64  # pictures of a ranking
-MAX_FPS = 1_000
 MAX_ENTRY_FAULTS = 1_000  # faults of the entries of a list
 FAULT_COUNT_KEY = "faults"  # the key of a validation's context that counts the faults of a list's entries
 

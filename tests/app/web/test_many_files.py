@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from service.metrics.common.contract import MAX_FILES, MAX_IMAGES
+from service.images.frames import MAX_FILES
+from service.metrics.common.contract import MAX_IMAGES
 from tests.support.pictures import png
 
 pytestmark = pytest.mark.anyio

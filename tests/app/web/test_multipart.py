@@ -6,7 +6,8 @@ import tempfile
 import PIL.Image
 import pytest
 
-from service.metrics.common.contract import MAX_FILES, MAX_IMAGES
+from service.images.frames import MAX_FILES
+from service.metrics.common.contract import MAX_IMAGES
 from service.web.server.multipart import MAX_FIELD_BYTES, MAX_FIELDS
 from tests.support.pictures import png, saved
 from tests.support.refusals import SECRET, parts, refused
