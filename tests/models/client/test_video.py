@@ -8,10 +8,9 @@ import pytest
 import torch
 
 from models.images.formats.decode import decode
-from scoregate import Frames, Item, TimeSpan, sample_frames
+from scoregate import Frames, Item, TimeSpan
 from scoregate.errors import BadImageError
 from scoregate.items import Files
-from service.images.frames import sampled
 
 PIXELS = np.random.default_rng(0).integers(0, 255, (5, 6, 7, 3), np.uint8)  # of five frames
 FLOATS = PIXELS.astype(np.float32) / 255
@@ -45,10 +44,11 @@ def test_the_service_gets_every_frame_of_a_video(video):
     assert files.file_of(video) == files.parts["image0"]
 
 
-@pytest.mark.parametrize("video", [PICTURES[:1] * 81, PIXELS[[0] * 81], [PICTURES[:1] * 81]])
+@pytest.mark.parametrize("video", [PICTURES[:1] * 65, PIXELS[[0] * 65], [PICTURES[:1] * 65]])
 def test_of_a_long_video_frames_are_spread(video):
-    """As many as the service takes of a file of it."""
+    """As many as the service takes of a file of it; of one with 64 frames all are sent."""
     assert 16 == len(Files().add(Frames(video), "/image"))
+    assert 64 == len(Files().add(Frames(PICTURES[:1] * 64), "/image"))
 
 
 @pytest.mark.parametrize(("of_all", "own", "sent"), [(0, 20, 20), (20, 0, 20), (30, 20, 30), (4, 0, 16)])
@@ -59,16 +59,6 @@ def test_of_a_long_video_as_many_frames_are_sent_as_a_metric_samples(of_all, own
     wire = Files().item(item, "/items/0", shared)
 
     assert sent == len(wire["image"])
-
-
-def test_spread_frames_are_those_of_the_service():
-    """The middle of each of equal parts."""
-    assert [1, 3, 6, 8] == sample_frames(range(10), 4)
-    for frames in range(1, 130):
-        assert all(
-            sampled(range(frames), count) == sample_frames(range(frames), count)
-            for count in (1, 2, 7, 16, 64)
-        )
 
 
 @pytest.mark.parametrize("batch", [Frames([PICTURES, PICTURES]), np.stack([FLOATS, FLOATS])])
