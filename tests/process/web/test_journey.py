@@ -32,8 +32,9 @@ class Way(NamedTuple):
 
 
 # A little above what was measured; the aims are (220, 45, 200) for vqascore and (280, 55, 350) for dsg.
-# Five functions fewer before tokens that calls share counted once in a batch.
-MOST = {"vqascore": Way(275, 44, 194, 1590), "dsg": Way(310, 56, 275, 2290)}
+# Five functions fewer before tokens that calls share counted once in a batch.  That of dsg ended in an error,
+# for a prompt without an object, until the scores of its answers were looked at: 310 functions.
+MOST = {"vqascore": Way(275, 44, 194, 1590), "dsg": Way(350, 58, 402, 3260)}
 # Rows of its file change from one to another, again and again.  60 functions before settings were made from
 # the arguments, and the function that takes these from the declaration; 62 before results of generators were
 # arguments; 70 since commands have examples, may be quiet, and read folders of results; 72 since ranks and
@@ -68,10 +69,10 @@ def ways(tmp_path_factory):
         for metric in MOST:
             seen = []
             for number in range(15):
-                item = {"prompt": f"{metric} {number}", "image": b64(png("red", size=(64, 64)))}
+                item = {"prompt": f"a red {metric} and a dog {number}", "image": b64(png("red", size=(64, 64)))}
                 os.kill(process.pid, signal.SIGUSR1)
                 answer = client.post(f"{url(port)}/score", json={"items": [item], "metrics": [metric]})
-                assert 200 == answer.status_code
+                assert {metric} == {*answer.json()["results"][0]["scores"]}  # the way to an error is shorter
                 until(partial(has, log, answer.headers["X-Request-Id"]))
                 os.kill(process.pid, signal.SIGUSR2)
                 until(path.exists)
