@@ -69,7 +69,10 @@ def ways(tmp_path_factory):
         for metric in MOST:
             seen = []
             for number in range(15):
-                item = {"prompt": f"a red {metric} and a dog {number}", "image": b64(png("red", size=(64, 64)))}
+                item = {
+                    "prompt": f"a red {metric} and a dog {number}",
+                    "image": b64(png("red", size=(64, 64))),
+                }
                 os.kill(process.pid, signal.SIGUSR1)
                 answer = client.post(f"{url(port)}/score", json={"items": [item], "metrics": [metric]})
                 assert {metric} == {*answer.json()["results"][0]["scores"]}  # the way to an error is shorter
