@@ -147,8 +147,9 @@ class Instruments:
         )
         self.calls = counter(
             "scoregate_calls_total",
-            "Calls that ran, on a device, a server or a replica; not those from a cache, or that left while "
-            "they waited. `error`: also if the device broke. `cancelled`: the caller disconnected.",
+            "Calls that ran, on a device, a server or a replica, or waited for it when it ended; not those "
+            "from a cache, or that left while they waited. `error`: also if the device broke. `cancelled`: "
+            "the caller disconnected.",
             ("model", "lane", "result"),
         )
         self.queue_depth = gauge(
@@ -382,11 +383,20 @@ class Instruments:
         """Count *batches* that ran out of memory."""
         self.out_of_memory.labels(model, device).inc(batches)
 
-    def count_call(self, model: str, lane: str, outcome: object, waited_s: float, *, gone: bool) -> None:
-        """Count a call that was in a batch; *gone* if no caller waits for its result any more."""
+    def count_call(
+        self, model: str, lane: str, outcome: object, waited_s: float | None, *, gone: bool
+    ) -> None:
+        """
+        Count a call.
+
+        Args:
+            waited_s: seconds until its batch began; None if none did.
+            gone: no caller waits for its result any more.
+        """
         result = "cancelled" if gone else "error" if isinstance(outcome, Exception) else "ok"
         self.calls.labels(model, lane, result).inc()
-        self.queue_wait.labels(model, lane).observe(waited_s)
+        if waited_s is not None:
+            self.queue_wait.labels(model, lane).observe(waited_s)
 
     def count_rejection(self, error: ScoregateError) -> None:
         """Count a request that was rejected as a whole; other errors are ignored."""

@@ -13,21 +13,32 @@ from tests.support.fakes import FakeVqa
 from tests.support.instruments import unread
 
 
-def device(*models, instruments=None, **options):
-    """A device that serves *models*, and their hosted models; `limits` are the queues'."""
+class FaultyQueue(Queue):
+    """Forms no batch while it is `broken`."""
+
+    broken = False
+
+    def take(self, now, **options):
+        if self.broken:
+            raise ZeroDivisionError
+        return super().take(now, **options)
+
+
+def device(*models, instruments=None, queue=Queue, **options):
+    """A device that serves *models*, and their hosted models; `limits` are those of a *queue* of each."""
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **options.pop("limits", {})}
-    hosted_models = [HostedModel(f"m{n}", model, Queue(**limits)) for n, model in enumerate(models)]
+    hosted_models = [HostedModel(f"m{n}", model, queue(**limits)) for n, model in enumerate(models)]
     if cores := options.pop("cores", None):
         options["devices"] = [Device("", cores)]
     names = [hosted.name for hosted in hosted_models]
     return Pool(hosted_models, instruments or unread(*names), **options), *hosted_models
 
 
-def pool(*names, broken=None, **options):
+def pool(*names, broken=None, queue=Queue, **options):
     """A pool with a copy of `m0` on each device, its hosted model, and the copies."""
     copies, instruments = {name: Words() for name in names}, Instruments(["m0"])
-    queue = Queue(max_items=4, max_cost=1000, max_waiting=10_000)
-    hosted = HostedModel("m0", copies[names[0]], queue, copies=dict(copies))
+    waiting = queue(max_items=4, max_cost=1000, max_waiting=10_000)
+    hosted = HostedModel("m0", copies[names[0]], waiting, copies=dict(copies))
     on_broken = [].append if broken is None else broken.append
     devices = [Device(name) for name in names]
     served = Pool([hosted], instruments, devices=devices, on_broken=on_broken, **options)

@@ -38,11 +38,13 @@ class Later:
 
 
 @asynccontextmanager
-async def serving(cache=NO_CACHE, clock=monotonic, recheck_s=RECHECK_S, instruments=None, **limits):
+async def serving(
+    cache=NO_CACHE, clock=monotonic, recheck_s=RECHECK_S, instruments=None, queue=Queue, **limits
+):
     """A model on a device with a *clock*, a handle on it, and the clock of what it does later."""
     model, later = FakeVqa(), Later()
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **limits}
-    hosted = HostedModel("vqa", model, Queue(**limits))
+    hosted = HostedModel("vqa", model, queue(**limits))
     with FairThreads(1, "cpu") as cpu:
         async with Pool([hosted], instruments or unread("vqa"), clock=clock) as device:
             backend = LocalBackend(hosted, device, TABLE, dict.fromkeys(LANES, cpu), cpu)

@@ -28,7 +28,7 @@ from service.observability.instruments import Instruments
 from service.serving.backends.contract import Backend, prepare_all
 from service.serving.backends.trust import LastCalls, Trust
 from service.serving.backends.upstream import NO_ROUTE_STATUSES, Joined, Unreachable, Upstream, explained
-from service.serving.batcher.batching import Queue, answer, checked
+from service.serving.batcher.batching import Queue, answer, checked, fail
 from service.serving.batcher.scheduler import Capacity, HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult, Promise
 
@@ -106,8 +106,7 @@ class RemoteBackend(Backend):
         self._instruments.model_ready.labels(self.name).set(0)
         await self._watcher.aclose()
         await self._trust.aclose()
-        for job in self._hosted.queue.take_all(self.clock()):
-            job.answer(Draining())
+        self._fail_waiting()
         await self._sending.cancel()
         await self._joined.aclose()
         await self._upstream.aclose()
@@ -212,10 +211,20 @@ class RemoteBackend(Backend):
         self._scheduler.put(self._hosted, job)
         self._fill_slots()
 
+    def _fail_waiting(self) -> None:
+        """End waiting calls with `Draining`."""
+        queue = self._hosted.queue
+        fail(self.name, queue, queue.take_all(self.clock()), Draining(), self._instruments)
+
     def _fill_slots(self) -> None:
         """Send waiting calls while slots are free."""
         while self._scheduler.has_slot and not self._closed:
-            batch = self._scheduler.begin(self._hosted, self.clock())
+            try:
+                batch = self._scheduler.begin(self._hosted, self.clock())
+            except Exception as exc:  # no caller may wait forever
+                log.error("calls not sent", extra={"model": self.name}, exc_info=exc)
+                self._fail_waiting()
+                return
             if batch is None:
                 return
             [job] = batch.jobs

@@ -4,13 +4,13 @@ from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from math import ceil, inf
 from typing import Any
 
 from models.core.contract import ModelError, Prepared
 from models.core.outcomes import CallResult
-from service.core.errors import DeadlineExceeded, ModelFault
+from service.core.errors import DeadlineExceeded, ModelFault, ScoregateError
 from service.core.lanes import BULK, INTERACTIVE, LANES, Shares, max_filled
 from service.observability.instruments import Instruments
 from service.serving.admission import Demand
@@ -445,8 +445,13 @@ class Queue:
         return batch
 
     def take_all(self, now: float) -> list[Job]:
-        """Remove and return all live calls."""
-        return [job for batch in iter(lambda: self.take(now), []) for job in batch]
+        """Remove all calls, and return the live ones, even if `take` fails."""
+        jobs = [*chain.from_iterable(self._lanes.values())]
+        for job in jobs:
+            self._remove(job)
+            if job.has_gone(now):
+                job.answer(DeadlineExceeded(stage="queue"))
+        return [job for job in jobs if not job.result.done()]
 
     def finished(self, cost: int, seconds: float, gap_s: float = 0.0) -> None:
         """Update the cost model by a batch that succeeded, and raise the memory limit a little."""
@@ -476,12 +481,13 @@ def answer(
     Check the results of *jobs* of the model *name*, observe their times, count and set them.
 
     A call that is in a batch of this process, or was sent to a model server or a replica, ends here once,
-    also after a fault or without callers.  One that waits, also for a retry, ends elsewhere, and is not
-    counted.  The cost model learns from calls that succeeded: how soon one fails is no measure of the work.
-    The cache stores the results that are set here.
+    also after a fault or without callers.  So does a call that waits, also for a retry, when its queue ends
+    by a fault or a shutdown.  A waiting call without callers, or past its deadline, ends elsewhere, and is
+    not counted.  The cost model learns from calls that succeeded: how soon one fails is no measure of the
+    work.  The cache stores the results that are set here.
 
     Args:
-        queue: in which they waited.
+        queue: whose cost model learns.
         results: those of a batch have its seconds as `ran_s`, which no two batches share.
         gap_s: see `CostModel.observe`.
     """
@@ -497,7 +503,15 @@ def answer(
     for job, result in zip(jobs, accepted, strict=True):
         gone = job.result.done()
         job.finish(result)
-        instruments.count_call(name, job.lane, result.outcome, result.waited_s, gone=gone)
+        waited_s = result.waited_s if job.running else None
+        instruments.count_call(name, job.lane, result.outcome, waited_s, gone=gone)
+
+
+def fail(
+    name: str, queue: Queue, jobs: Sequence[Job], reason: ScoregateError, instruments: Instruments
+) -> None:
+    """End *jobs* with *reason*, whether they run or wait.  Arguments as in `answer`."""
+    answer(name, queue, jobs, [JobResult(reason, job.waited_s, batch=job.batch) for job in jobs], instruments)
 
 
 def checked(name: str, outcome: Any) -> Any:

@@ -14,7 +14,7 @@ from models.core.examples import same
 from service.core.errors import Draining, ModelFault, ScoregateError
 from service.observability.instruments import Instruments
 from service.observability.tracing import Span
-from service.serving.batcher.batching import TokenTally, answer, checked
+from service.serving.batcher.batching import TokenTally, answer, checked, fail
 from service.serving.batcher.device import (
     Device,
     ExecutionSlot,
@@ -194,7 +194,7 @@ class Pool:
         except Broken as exc:
             self._take_out(device, batch, [*chain.from_iterable(left)], exc)
         except BaseException:  # no caller may wait forever
-            self._fail(batch, [*chain.from_iterable(left)], Draining())
+            self._fail(batch.hosted, [*chain.from_iterable(left)], Draining())
             raise
         finally:
             now = self.clock()
@@ -239,10 +239,9 @@ class Pool:
         self._instruments.count_batch(hosted.name, len(jobs), now - began)
         return ()
 
-    def _fail(self, batch: RunningBatch[Model], jobs: Sequence[Job], reason: ScoregateError) -> None:
-        """Answer *jobs* of a batch that did not finish with *reason*."""
-        results = [JobResult(reason, job.waited_s, 0.0, job.batch) for job in jobs]
-        answer(batch.hosted.name, batch.hosted.queue, jobs, results, self._instruments)
+    def _fail(self, hosted: LocalModel, jobs: Sequence[Job], reason: ScoregateError) -> None:
+        """End *jobs* of *hosted*, which run or wait, with *reason*."""
+        fail(hosted.name, hosted.queue, jobs, reason, self._instruments)
 
     async def _check(self, batch: RunningBatch[Model], slot: ExecutionSlot, exc: Exception) -> None:
         """Raise `Broken` if the example call, which worked at the start, fails now."""
@@ -278,17 +277,16 @@ class Pool:
             retried = not self._closed and job.losses < MAX_LOST_DEVICES
             if not (retried and batch.hosted.queue.put_back(job)):
                 ended.append(job)
-        self._fail(batch, ended, reason)
+        self._fail(batch.hosted, ended, reason)
 
     def _close(self, reason: ScoregateError) -> None:
-        """Begin no more batches, and answer waiting calls with *reason*."""
+        """Begin no more batches, and end waiting calls with *reason*."""
         self._closed = True
         self._work.set()
         self._ended.set()
         for hosted in self.hosted_models:
             self._instruments.model_ready.labels(hosted.name).set(0)
-            for job in hosted.queue.take_all(self.clock()):
-                job.answer(reason)
+            self._fail(hosted, hosted.queue.take_all(self.clock()), reason)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from service.core.lanes import INTERACTIVE, LANES
 from service.observability.instruments import Instruments
 from service.serving.admission import AdmissionForecast, Demand
 from service.serving.backends.contract import Backend, prepare_all
-from service.serving.batcher.batching import Queue, answer
+from service.serving.batcher.batching import Queue, answer, fail
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult
 from service.serving.ray.groups import Deployment, Described, GroupResult, Lost, Sending, Sent, Work
@@ -66,7 +66,7 @@ class ReplicatedBackend(Backend):
         self._presence = ReplicaPresence(deployment, self._came, self._went, sleep)
         self._deployment, self._replicas = deployment, ReplicaQueues(make_queue, clock)
         self._cpu, self._instruments, self.clock, self._grace_s = cpu, instruments, clock, grace_s
-        self._strays: dict[Job, None] = {}  # jobs that wait until there is a replica
+        self._strays = make_queue(alone=True)  # calls that wait until there is a replica
         self._sending = Tasks()
         self._closed = False
         self.ready = asyncio.Event()
@@ -84,8 +84,7 @@ class ReplicatedBackend(Backend):
         await self._presence.__aexit__()
         self._instruments.model_ready.labels(self.name).set(0)
         await self._sending.cancel()
-        for job in (*self._strays, *self._replicas.emptied()):
-            job.answer(Draining())
+        self._fail([*self._strays.take_all(self.clock()), *self._replicas.emptied()], Draining())
 
     def _came(self, replica: Described) -> None:
         """Add a replica."""
@@ -107,13 +106,13 @@ class ReplicatedBackend(Backend):
 
     def _settle(self) -> None:
         """Choose the model after a change of replicas; if it was replaced, its calls get `ModelChanged`."""
-        strays, self._strays = self._strays, {}
+        strays = self._strays.take_all(self.clock())
         if self._replicas.settle():
             log.warning("model replaced", extra={"model": self.name})
-            for job in (*strays, *self._replicas.emptied()):
-                job.answer(ModelChanged())
-        for job in strays:
-            self._place(job)  # unless it was answered above
+            self._fail([*strays, *self._replicas.emptied()], ModelChanged())
+        else:
+            for job in strays:
+                self._place(job)
         self._instruments.replicas.labels(self.name).set(len(self._replicas.in_use))
         self._instruments.model_ready.labels(self.name).set(not self.missing)
 
@@ -166,17 +165,16 @@ class ReplicatedBackend(Backend):
         self._place(job)
 
     def _place(self, job: Job) -> None:
-        """Queue *job* for a replica of its model, unless that was replaced."""
+        """Queue *job* for a replica of its model; end one without callers, or of another model."""
         if not self._is_wanted(job):
-            job.answer(ModelChanged())
+            self._fail([job], ModelChanged())
             return
+        job.running = False
         image = getattr(job.prepared.data, "image", None)
         replica = self._replicas.for_call(image.digest if image else "")
         if replica is None:
-            self._strays[job] = None
-            job.result.add_done_callback(lambda _: self._strays.pop(job, None))
+            self._strays.put(job)
             return
-        job.running = False
         replica.put(job)
         if not replica.due:
             replica.due = True
@@ -195,7 +193,12 @@ class ReplicatedBackend(Backend):
         while replica.takes_more(self.clock()) and self._replicas.holds(replica) and not self._closed:
             if not replica.waiting:
                 self._replicas.relieve(replica)
-            batch = replica.scheduler.begin(replica.hosted, self.clock())
+            try:
+                batch = replica.scheduler.begin(replica.hosted, self.clock())
+            except Exception as exc:  # no caller may wait forever
+                log.error("calls not sent", extra={"model": self.name}, exc_info=exc)
+                self._fail(replica.queue.take_all(self.clock()), Draining())
+                return
             if batch is None:
                 return
             self._send(replica, batch)
@@ -243,11 +246,11 @@ class ReplicatedBackend(Backend):
             self._count(replica, given.work)
             for job, result in zip(jobs, returned(self.name, replica, batch, given, now), strict=True):
                 if self._may_retry(job, result) and not self._closed:
-                    self._retry(replica, job)
+                    self._place(job)
                 else:
                     results[job] = result
         if error is not None:
-            results = {job: JobResult(error) for job in jobs}
+            self._fail(jobs, error)
         self._answer(replica, results)
         if not self._closed:
             self._send_due(replica)
@@ -256,13 +259,6 @@ class ReplicatedBackend(Backend):
         """Return True to retry: the replica drains, or it missed that the deadline was extended."""
         in_time = asyncio.get_running_loop().time() < job.deadline
         return isinstance(result.outcome, (Draining, DeadlineExceeded) if in_time else Draining)
-
-    def _retry(self, replica: ReplicaQueue, job: Job) -> None:
-        """Queue *job* again, which *replica* had; answer one without callers, or of another model."""
-        if self._is_wanted(job):
-            self._place(job)
-        else:
-            self._answer(replica, {job: JobResult(ModelChanged())})
 
     def _count(self, replica: ReplicaQueue, work: Work) -> None:
         """Count the batches of a replica; the series of one that has been removed stay away."""
@@ -279,12 +275,16 @@ class ReplicatedBackend(Backend):
         for job in jobs:
             job.losses += 1
             if job.losses < MAX_LOST_REPLICAS:
-                self._retry(replica, job)
+                self._place(job)
             else:
                 fault = (
                     f"{MAX_LOST_REPLICAS} replicas of {self.name} went away while they worked on this call"
                 )
-                self._answer(replica, {job: JobResult(ModelFault(fault))})
+                self._fail([job], ModelFault(fault))
+
+    def _fail(self, jobs: Sequence[Job], reason: ScoregateError) -> None:
+        """End *jobs*, which were sent or wait, with *reason*."""
+        fail(self.name, self._strays, jobs, reason, self._instruments)
 
     def _answer(self, replica: ReplicaQueue, results: Mapping[Job, JobResult]) -> None:
         """Answer calls, with the time that each waited in this process added."""

@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from models.core.calls import GenerateCall
 from models.core.contract import ModelError
-from models.core.outcomes import Reward
+from models.core.outcomes import Likelihood, Reward
 from service.core.errors import (
     CallRefused,
     DeadlineExceeded,
@@ -26,7 +26,7 @@ from service.serving.handle import Handle
 from service.serving.job import JobResult
 from service.serving.ray.groups import GroupResult, Work
 from tests.support import handles
-from tests.support.devices import outcomes_of, pool, put
+from tests.support.devices import FaultyQueue, outcomes_of, pool, put, until_idle
 from tests.support.handles import asking, call, until
 from tests.unit.serving import test_lanes_before_a_server as servers
 from tests.unit.serving.ray import replicas
@@ -65,10 +65,21 @@ class Case:
         if (ended := self.ends[way]()) is not None:
             await ended
 
+    def form_no_more_batches(self):
+        """From now on the queues of the backend fail when they should."""
+        for _, hosted in self.handle.backend.queues:
+            hosted.queue.broken = True
+
     @property
     def counted(self):
         """The number of calls by result."""
         return counted(self.instruments)
+
+    @property
+    def waits(self):
+        """The number of calls whose wait for a batch has been measured."""
+        [series] = self.instruments.queue_wait.collect()
+        return sum(each.value for each in series.samples if each.name.endswith("_count"))
 
 
 def counted(instruments):
@@ -83,7 +94,11 @@ def counted(instruments):
 async def devices():
     """A pool of one device."""
     instruments, now = Instruments(["vqa"]), [0.0]
-    async with handles.serving(instruments=instruments, clock=lambda: now[0]) as (handle, model, *_):
+    async with handles.serving(instruments=instruments, clock=lambda: now[0], queue=FaultyQueue) as (
+        handle,
+        model,
+        *_,
+    ):
         model.hold.clear()
 
         def finish(outcome):
@@ -93,6 +108,12 @@ async def devices():
         def fail(fault):
             model.fault = fault
             model.hold.set()
+
+        async def close():
+            leaving = asyncio.create_task(handle.backend._pool.__aexit__())
+            await until_idle()
+            model.hold.set()
+            await leaving
 
         def crash():
             [loop], handle.backend._pool._tasks = handle.backend._pool._tasks, []
@@ -105,6 +126,7 @@ async def devices():
             "failed": lambda: fail(lambda asked: ValueError("no") if asked != model.example() else None),
             "broke": lambda: fail(lambda asked: RuntimeError("CUDA error")),
             "crashed": crash,
+            "closed": close,
         }
         yield Case(handle, instruments, lambda: model.held, call, ends, now)
         model.hold.set()
@@ -113,7 +135,7 @@ async def devices():
 @asynccontextmanager
 async def server():
     """A model server."""
-    async with servers.serving() as (handle, model, now, instruments):
+    async with servers.serving(FaultyQueue) as (handle, model, now, instruments):
 
         def finish(outcome):
             for text in [*model.waiting]:
@@ -137,7 +159,7 @@ async def server():
 async def replicated():
     """A replica."""
     instruments, now = Instruments(["vqa"]), [0.0]
-    async with replicas.asked(instruments=instruments, clock=lambda: now[0], a="m") as (
+    async with replicas.asked(instruments=instruments, clock=lambda: now[0], queue=FaultyQueue, a="m") as (
         deployment,
         handle,
         backend,
@@ -156,11 +178,12 @@ async def replicated():
                 deployment.under_way[0].lost()
 
         async def replace():
-            [group] = deployment.under_way
+            groups = deployment.under_way
             deployment.runs(b="new")
             while handle.info.label != "new@1":
                 await asyncio.sleep(0)
-            group.lost()
+            for group in groups:
+                group.lost()
 
         ends = {
             "answered": lambda: finish(GOOD),
@@ -253,6 +276,45 @@ async def test_a_call_that_leaves_while_it_waits_is_not_counted(backend):
         assert {DeadlineExceeded} == {type(outcome) for outcome in task.result() if outcome is not GOOD}
         assert 0 < answered < MANY
         assert {"ok": answered} == case.counted
+
+
+@pytest.mark.parametrize(
+    ("backend", "way", "error"),
+    [
+        ("devices", "closed", Draining),
+        ("devices", "crashed", Draining),
+        ("devices", "broke", ModelFault),
+        ("server", "closed", Draining),
+        ("replicas", "closed", Draining),
+        ("replicas", "replaced", ModelChanged),
+    ],
+)
+async def test_calls_that_wait_when_their_queue_ends_are_counted_as_errors(backend, way, error):
+    """Once each, as those that run, with the error that their callers get; their wait is not a batch's."""
+    async with BACKENDS[backend]() as case:
+        task, _ = await case.begin(MANY)
+        await case.end(way)
+        outcomes = [type(outcome) for outcome in await task]
+        answered = outcomes.count(Reward) + outcomes.count(Likelihood)
+        assert [error] * (MANY - answered) == [each for each in outcomes if issubclass(each, Exception)]
+        assert {"error": MANY - answered, "ok": answered} == {"ok": 0, **case.counted}
+        assert 0 < case.waits < MANY
+
+
+@each_backend
+async def test_calls_that_wait_get_an_error_when_their_queue_fails_to_form_a_batch(backend):
+    """They are counted as those of a queue that is closed; those that run are answered."""
+    with suppress(ZeroDivisionError):  # a pool ends with the error of a loop
+        async with backend() as case:
+            task, _ = await case.begin(MANY)
+            case.form_no_more_batches()
+            await case.end("answered")
+            outcomes = await task
+            answered = outcomes.count(GOOD)
+            assert {Draining} == {type(outcome) for outcome in outcomes if outcome is not GOOD}
+            assert 0 < answered < MANY
+            assert {"ok": answered, "error": MANY - answered} == case.counted
+            assert answered == case.waits
 
 
 async def test_calls_of_a_batch_that_broke_its_device_are_counted_once_each():

@@ -8,7 +8,7 @@ import pytest
 from models.core.contract import ModelError
 from models.core.outcomes import Likelihood
 from service.core.errors import Draining, ModelFault
-from tests.support.devices import Words, device, holding, outcomes_of, put
+from tests.support.devices import FaultyQueue, Words, device, holding, outcomes_of, put
 from tests.support.fakes import FakeVqa
 
 pytestmark = pytest.mark.anyio
@@ -16,9 +16,9 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_loop_that_ended_by_itself_is_not_alive():
     """Nobody would be served any more: stalled without end, and its callers are told."""
-    served, hosted = device(Words())
+    served, hosted = device(Words(), queue=FaultyQueue)
     await served.__aenter__()
-    served.scheduler.begin = lambda *args, **options: 1 / 0
+    hosted.queue.broken = True
     [outcome] = await outcomes_of(put(served, hosted, 0))
 
     assert isinstance(outcome, Draining)

@@ -56,7 +56,7 @@ class Server(RemoteModel):
 
 
 @asynccontextmanager
-async def serving(**limits):
+async def serving(queue=Queue, **limits):
     """A handle on a server with four places, the server, its clock and its backend."""
     now = [0.0]
     settings = RemoteSettings(
@@ -71,7 +71,7 @@ async def serving(**limits):
             server,
             settings,
             upstream,
-            Queue(
+            queue(
                 max_items=1,
                 max_cost=1000,
                 shares=Shares(9.0, 1.0, ageing_s=1e9),

@@ -13,7 +13,17 @@ from service.serving.batcher.device import Device
 from service.serving.batcher.pool import Pool
 from service.serving.batcher.scheduler import HostedModel
 from tests.support.clocks import Clock
-from tests.support.devices import Words, device, holding, outcomes_of, pool, put, until_idle, value_of
+from tests.support.devices import (
+    FaultyQueue,
+    Words,
+    device,
+    holding,
+    outcomes_of,
+    pool,
+    put,
+    until_idle,
+    value_of,
+)
 from tests.support.fakes import HELD_S
 
 pytestmark = pytest.mark.anyio
@@ -125,10 +135,10 @@ async def test_a_small_model_begins_on_the_core_that_a_large_one_leaves():
 @pytest.mark.parametrize("fault", ["the loop", "its batch"])
 async def test_a_loop_that_ends_by_an_error_leaves_no_caller_without_an_answer(fault):
     """Neither those that wait nor those of the running batch."""
-    served, hosted, copies = pool("cpu:0")
+    served, hosted, copies = pool("cpu:0", queue=FaultyQueue)
     await served.__aenter__()
     if fault == "the loop":
-        served.scheduler.begin = lambda *args, **options: 1 / 0
+        hosted.queue.broken = True
         calls = put(served, hosted, *range(6))
     else:
         copies["cpu:0"].hold.clear()
@@ -145,13 +155,13 @@ async def test_a_loop_that_ends_by_an_error_leaves_no_caller_without_an_answer(f
 
 async def test_a_batch_ends_before_the_pool_of_a_loop_that_has_ended_by_an_error():
     """Its caller has the score."""
-    served, hosted, copies = pool("cpu:0", "cpu:1")
+    served, hosted, copies = pool("cpu:0", "cpu:1", queue=FaultyQueue)
     await served.__aenter__()
     for copy in copies.values():
         copy.hold.clear()
     [running] = put(served, hosted, "running")
     await until_idle()
-    served.scheduler.begin = lambda *args, **options: 1 / 0
+    hosted.queue.broken = True
     await outcomes_of(put(served, hosted, "waiting"))
     leaving = asyncio.create_task(served.__aexit__())
     await until_idle()

@@ -74,6 +74,8 @@ def test_each_call_is_counted_once_by_its_lane_with_its_wait():
     """As cancelled if its callers have gone, whatever the model gave."""
     instruments, good = Instruments(["m"]), Reward((1.0,))
     jobs = [Job(Prepared(COST, number), lane) for number, lane in enumerate(["bulk", "interactive", "bulk"])]
+    for job in jobs:
+        job.begin(0.0)
     jobs[2].cancel()
     results = [JobResult(good, 1.0), JobResult(Reward((math.inf,)), 2.0), JobResult(good, 4.0)]
     answer("m", Observed(), jobs, results, instruments)

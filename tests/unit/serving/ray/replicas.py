@@ -94,15 +94,21 @@ class FakeDeployment:
 
 @asynccontextmanager
 async def asked(
-    cache=NO_CACHE, clock=monotonic, instruments=None, grace_s=HANGS_S, threads=FairThreads, **replicas
+    cache=NO_CACHE,
+    clock=monotonic,
+    instruments=None,
+    grace_s=HANGS_S,
+    threads=FairThreads,
+    queue=Queue,
+    **replicas,
 ):
     """A deployment with these replicas, and a handle and a backend that ask it."""
     deployment = FakeDeployment()
     deployment.runs(**replicas)
     limits = {"max_cost": 10_000, "max_waiting": 100_000}
 
-    def queue(alone):
-        return Queue(max_items=1 if alone else BATCH, **limits)
+    def make_queue(alone):
+        return queue(max_items=1 if alone else BATCH, **limits)
 
     async def no_sleep(seconds):
         await asyncio.sleep(0)
@@ -112,7 +118,7 @@ async def asked(
             backend = ReplicatedBackend(
                 "vqa",
                 deployment,
-                queue,
+                make_queue,
                 cpu=dict.fromkeys(LANES, cpu),
                 instruments=instruments or unread("vqa"),
                 grace_s=grace_s,

@@ -62,9 +62,9 @@ async def test_calls_whose_callers_left_do_not_wait_for_the_next_replica():
     async with asked(a="m") as (deployment, handle, backend):
         deployment.runs()
         task, _ = asking(handle, *about(8))
-        while not backend._strays:
+        while not backend._strays.waiting:
             await asyncio.sleep(0)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-        assert not backend._strays
+        assert not backend._strays.waiting
