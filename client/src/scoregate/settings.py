@@ -281,6 +281,11 @@ def whole(text: str) -> int:
     return value
 
 
+Concurrency = Annotated[
+    int, Setting("requests at the same time (default %(default)s)", metavar="N", parse=whole)
+]
+
+
 def finite(text: str) -> float:
     """Return a number that is neither infinite nor NaN."""
     value = float(text)

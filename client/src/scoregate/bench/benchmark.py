@@ -55,7 +55,16 @@ from scoregate.runs.batch_settings import Scoring
 from scoregate.runs.plan import plan_of
 from scoregate.runs.results import ResultsFile
 from scoregate.runs.summary import Summary, say_summary
-from scoregate.settings import CONCURRENCY, GRID_HELP, ORIENT, Setting, whole
+from scoregate.settings import (
+    CONCURRENCY,
+    GRID_HELP,
+    Concurrency,
+    OptionsByMetric,
+    Orient,
+    Setting,
+    Strict,
+    whole,
+)
 
 PART = ": "  # joins a table and its figure; figures without it are columns of the first table
 
@@ -91,7 +100,19 @@ class Paper:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GeneratorSettings(Drawings):
+class RequestSettings:
+    """Settings of the requests that score pictures."""
+
+    options: Annotated[Mapping[str, Mapping[str, Any]], OptionsByMetric("of the metrics")] = field(
+        default_factory=dict
+    )
+    orient: Orient = None
+    strict: Strict = False
+    concurrency: Concurrency = CONCURRENCY
+
+
+@dataclass(frozen=True, kw_only=True)
+class GeneratorSettings(Drawings, RequestSettings):
     """
     The settings of a benchmark; one with settings of its own has more.
 
@@ -127,15 +148,6 @@ class GeneratorSettings(Drawings):
     grid: str | None = None
     resolution: int | None = None
     rubric: str | None = None
-    options: Annotated[Mapping[str, Mapping[str, Any]], Setting("of the metrics", option=False)] = field(
-        default_factory=dict
-    )
-    orient: Annotated[
-        str | None,
-        Setting("how pictures are rotated (default: as the service is set)", choices=ORIENT, option=False),
-    ] = None
-    strict: Annotated[bool, Setting("a score that the service warns about is an error", option=False)] = False
-    concurrency: Annotated[int, Setting("requests at the same time", parse=whole, option=False)] = CONCURRENCY
 
     @property
     def sheet(self) -> Grid | None:

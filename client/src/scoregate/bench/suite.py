@@ -46,13 +46,14 @@ from scoregate.runs.reproduction import TOLERANCE, flat
 from scoregate.settings import (
     CONCURRENCY,
     VERSION,
+    Concurrency,
     Setting,
+    Strict,
     count,
     finite,
     json_object,
     metric_options,
     settings_in,
-    whole,
 )
 from scoregate.text import meant, meant_file, say
 
@@ -223,8 +224,8 @@ class SuiteSettings(Drawings):
         float,
         Setting("figures of --again within X are equal (default %(default)s)", metavar="X", parse=finite),
     ] = TOLERANCE
-    strict: Annotated[bool, Setting("a score that the service warns about is an error")] = False
-    concurrency: Annotated[int, Setting("requests at the same time", parse=whole, option=False)] = CONCURRENCY
+    strict: Strict = False
+    concurrency: Concurrency = CONCURRENCY
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,9 @@ from textwrap import fill
 from typing import Any, NamedTuple, NoReturn, TypeVar, cast, get_args
 
 import scoregate
-from scoregate import settings
 from scoregate.errors import InputError
 from scoregate.local import NOT_LOADED, Service
 from scoregate.settings import (
-    ORIENT,
     VERSION,
     OptionsByMetric,
     declared,
@@ -26,7 +24,6 @@ from scoregate.settings import (
     metric_names,
     metric_options,
     seconds,
-    whole,
 )
 from scoregate.text import meant, shown
 
@@ -256,19 +253,6 @@ def add_service(parser: argparse.ArgumentParser) -> None:
     add("--version", action="version", version=f"scoregate {VERSION}")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Declare options of metrics, and the rotation of pictures."""
-    add_values(parser)
-    parser.add_argument(
-        "--orient",
-        choices=ORIENT,
-        help="rotate pictures as their EXIF data says, or not (default: as the service is set)",
-    )
-    parser.add_argument(
-        "--strict", action="store_true", help="a score that the service warns about is an error"
-    )
-
-
 def add_values(parser: argparse.ArgumentParser) -> None:
     """Declare options of metrics."""
     parser.add_argument(
@@ -288,15 +272,16 @@ def add_values(parser: argparse.ArgumentParser) -> None:
 
 
 def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
-    """Declare the fields of a settings class."""
+    """Declare the fields of a settings class that are not declared yet."""
     groups: dict[str, Any] = {}
     columns: dict[str, Any] = parser.get_default(COLUMN_OPTIONS) or {}
     flags_of: dict[str, str] = parser.get_default(FLAGS) or {}
     for each, setting in declared(kind).values():
-        if not setting.option:
+        if not setting.option or each.name in flags_of:  # declared with a class that *kind* extends
             continue
         if isinstance(setting, OptionsByMetric):
             add_values(parser)
+            flags_of[each.name] = "--options"
             continue
         required = each.default is MISSING
         named = f" (default {each.default})" if setting.column and isinstance(each.default, str) else ""
@@ -361,12 +346,6 @@ def settings_of(kind: type[S], arguments: argparse.Namespace, **more: Any) -> S:
     if "options" in values and arguments.option:
         values["options"] = options_of(arguments)
     return kind(**values | more)
-
-
-def add_concurrency(parser: argparse.ArgumentParser) -> None:
-    """Declare how many requests are sent concurrently."""
-    what = "requests at the same time (default %(default)s)"
-    parser.add_argument("--concurrency", type=whole, default=settings.CONCURRENCY, metavar="N", help=what)
 
 
 def options_of(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:

@@ -14,8 +14,6 @@ from scoregate.cli.arguments import (
     CommandText,
     UsageError,
     add_commands,
-    add_concurrency,
-    add_options,
     add_service,
     add_settings,
     example_of,
@@ -58,6 +56,8 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
         what = benchmark.answers
         answers = add("answers", nargs="+", default=[], metavar="NAME=PATH", help=what)
     if name in GENERATORS:
+        from scoregate.bench.benchmark import RequestSettings
+
         answers.required = False  # for --prompts; with `*` none could stand after an option
         what = "print a line of JSON for each prompt, with the names of its pictures, in place of the tables"
         add(
@@ -68,8 +68,7 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
             default=argparse.SUPPRESS,
             help=what,
         )
-        add_options(parser)
-        add_concurrency(parser)
+        add_settings(parser, RequestSettings)
         add_service(parser)
     add_settings(parser, benchmark.settings)
     add("--json", action="store_true", help="print JSON")
@@ -116,7 +115,6 @@ def add_suite(parser: argparse.ArgumentParser) -> None:
     what = "a generator, by default the folder's name: pictures or a file of answers for each benchmark"
     parser.add_argument("generators", nargs="*", metavar="[NAME=]FOLDER", help=what)
     add_settings(parser, SuiteSettings)
-    add_concurrency(parser)
     add_service(parser)
     parser.set_defaults(run=run_of_suite)
 

@@ -18,6 +18,7 @@ from scoregate.settings import (
     GRID_HELP,
     METRIC,
     Column,
+    Concurrency,
     MetricNames,
     Orient,
     Setting,
@@ -25,7 +26,6 @@ from scoregate.settings import (
     Strict,
     generator_paths,
     is_named,
-    whole,
 )
 from scoregate.text import LEFT_OUT, meant_file, say_unused, shown
 
@@ -144,9 +144,7 @@ class Scoring:
     strict: Strict = False
     allow_model_change: Annotated[bool, Setting("go on where other models answer")] = False
     explain: Annotated[bool, Setting("keep what each score is made of")] = False
-    concurrency: Annotated[
-        int, Setting("requests at the same time (default %(default)s)", metavar="N", parse=whole)
-    ] = CONCURRENCY
+    concurrency: Concurrency = CONCURRENCY
 
     @cached_property
     def names(self) -> list[str]:

@@ -16,7 +16,7 @@ from scoregate.runs.batch_settings import Scoring, dataset_of
 from scoregate.runs.manifest import Sets, absent, ids_of, source_in, tell_parts
 from scoregate.runs.plan import Line, key, plan_of
 from scoregate.runs.results import CHANGED, Results, lines_of, pinned, texts_of
-from scoregate.settings import CONCURRENCY, Setting, finite, whole
+from scoregate.settings import CONCURRENCY, Concurrency, Setting, finite
 
 TOLERANCE = 1e-4
 FieldChange = tuple[str, str, str]  # a field of the provenance: its name, then and now
@@ -37,9 +37,7 @@ class Reproduction:
     tolerance: Annotated[
         float, Setting("scores within X are equal (default %(default)s)", metavar="X", parse=finite)
     ] = TOLERANCE
-    concurrency: Annotated[
-        int, Setting("requests at the same time (default %(default)s)", metavar="N", parse=whole)
-    ] = CONCURRENCY
+    concurrency: Concurrency = CONCURRENCY
 
 
 @dataclass
