@@ -55,7 +55,7 @@ class HostedModel(Generic[M]):
 @dataclass(frozen=True, eq=False, slots=True)
 class RunningBatch(Generic[M]):
     """
-    A batch that a device runs, or a call that a server answers.
+    A batch that a device runs, or a call that a server answers; it takes a slot until it ends.
 
     Attributes:
         lane: the most urgent lane that had calls when it began.
