@@ -7,11 +7,7 @@ from transformers import BertTokenizer
 from models.core.contract import CheckpointError
 from tests.models.contract.kind import outcomes
 from tests.models.contract.kinds import IMAGEREWARD, SAID
-from tests.support.imagereward_checkpoints import (
-    as_safetensors,
-    configure,
-    tensors,
-)
+from tests.support.imagereward_checkpoints import as_safetensors, configure, tensors
 from tests.support.nli_checkpoints import save_words
 
 

@@ -61,6 +61,12 @@ def tensors(said: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     return {name: tensor(name, shape) for name, shape in said["tensors"].items()}
 
 
+def released(name: str, replaced: Mapping[str, torch.Tensor | None]) -> dict[str, torch.Tensor]:
+    """The tensors of a reward model, some of them replaced; None removes one."""
+    held = {**tensors(golden(name)), **replaced}
+    return {name: each for name, each in held.items() if each is not None}
+
+
 def qwen2_vl(directory: Path) -> Path:
     """The files of a Qwen2-VL."""
     return shutil.copytree(QWEN2_VL, directory, dirs_exist_ok=True)
@@ -68,9 +74,7 @@ def qwen2_vl(directory: Path) -> Path:
 
 def hpsv3(directory: Path, **replaced: torch.Tensor | None) -> Path:
     """HPSv3 in one file, with the files of its base model; None removes a tensor."""
-    held = {**tensors(golden("hpsv3")), **replaced}
-    kept = {name: each for name, each in held.items() if each is not None}
-    save_file(kept, qwen2_vl(directory) / "HPSv3.safetensors")
+    save_file(released("hpsv3", replaced), qwen2_vl(directory) / "HPSv3.safetensors")
     return directory
 
 
@@ -83,9 +87,7 @@ def qwen3_vl(directory: Path) -> Path:
 
 def hpsv3pp(directory: Path, **replaced: torch.Tensor | None) -> Path:
     """HPSv3++ in one file, with the files of its base model; None removes a tensor."""
-    held = {**tensors(golden("hpsv3pp")), **replaced}
-    kept = {name: each for name, each in held.items() if each is not None}
-    torch.save(kept, qwen3_vl(directory) / "hpsv3++.pth")
+    torch.save(released("hpsv3pp", replaced), qwen3_vl(directory) / "hpsv3++.pth")
     return directory
 
 
@@ -135,21 +137,15 @@ def qwen_vl(
 
 def editreward(directory: Path, **replaced: torch.Tensor | None) -> Path:
     """EditReward in one file, with the files of its base model; None removes a tensor."""
-    held = {**tensors(golden("editreward")), **replaced}
-    kept = {name: each for name, each in held.items() if each is not None}
-    save_file(kept, qwen2_5_vl(directory) / "model.safetensors")
+    save_file(released("editreward", replaced), qwen2_5_vl(directory) / "model.safetensors")
     return directory
 
 
 def videoalign(directory: Path, **replaced: torch.Tensor | None) -> Path:
     """VideoAlign with the files of its base model; None removes a tensor."""
-    said = golden("videoalign")
-    shutil.copytree(QWEN2_VL, directory, dirs_exist_ok=True)
-    (directory / "model_config.json").write_text(json.dumps(said["config"]))
-    held = {**tensors(said), **replaced}
-    kept = {name: each for name, each in held.items() if each is not None}
+    (qwen2_vl(directory) / "model_config.json").write_text(json.dumps(golden("videoalign")["config"]))
     (directory / "checkpoint-20").mkdir(exist_ok=True)
-    torch.save(kept, directory / "checkpoint-20" / "model.pth")
+    torch.save(released("videoalign", replaced), directory / "checkpoint-20" / "model.pth")
     return directory
 
 

@@ -3,6 +3,9 @@
 import pytest
 
 from models.core.contract import ModelError
+from models.core.family import found
+from models.families.registry import families
+from models.families.vl_reward import VlReward
 from models.images.image import Image
 from tests.models.contract.qwens import REWARDS, copied
 from tests.support.pictures import png
@@ -22,6 +25,16 @@ def kind(name):
 @pytest.fixture
 def model(name, models):
     return models(name)
+
+
+def test_the_families_share_their_constructor_and_their_loader(kind):
+    """A family adds what its released code has of its own; its declaration names what the class inherits."""
+    family = families()[kind.family]
+
+    assert VlReward.__init__ is kind.model.__init__
+    assert VlReward.from_settings.__func__ is found(family.loader).__func__
+    assert (family, kind.model) == (kind.model.family, found(family.loader).__self__)
+    assert found(family.weights) == kind.model.weights_files
 
 
 def test_prompts_become_the_tokens_of_the_released_code(kind, model):

@@ -1,13 +1,10 @@
 """A reward model whose checkpoint does not fit is refused in one line, which names the file or the tensor."""
 
-import shutil
-
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
 from models.core.contract import CheckpointError
-from tests.models.contract.kind import ON_THE_CPU
 from tests.models.contract.qwens import EDITREWARD, HPSV3, HPSV3PP, REWARDS, VIDEOALIGN
 from tests.support.vl_checkpoints import configure, set_in
 
@@ -77,23 +74,29 @@ OF_HPSV3 = [
     (lambda path: (path / "tokenizer.json").write_text("{"), "its tokenizer cannot be loaded"),
 ]
 OF_HPSV3PP = [
-    (replaced(HPSV3PP, **tensors), why)
-    for tensors, why in [
-        ({"cond_encoder.0.weight": None}, "cond_encoder.0.weight is missing"),
-        ({"film_gen.2.bias": None}, "1 missing: film_gen.2.bias"),
-        ({"cap_encoder.proj.weight": torch.zeros(5, 32)}, "of another shape: cap_encoder.proj.weight"),
-        ({"rm_head.0.weight": None}, "not a head of 32 numbers"),
-        ({"model.visual.pos_embed.weight": None}, "missing: visual.pos_embed.weight"),
-        ({"model.more": torch.zeros(1)}, "unexpected: language_model.more"),
-    ]
+    (removed("hpsv3++.pth"), "no weights found"),
+    *(
+        (replaced(HPSV3PP, **tensors), why)
+        for tensors, why in [
+            ({"cond_encoder.0.weight": None}, "cond_encoder.0.weight is missing"),
+            ({"film_gen.2.bias": None}, "1 missing: film_gen.2.bias"),
+            ({"cap_encoder.proj.weight": torch.zeros(5, 32)}, "of another shape: cap_encoder.proj.weight"),
+            ({"rm_head.0.weight": None}, "not a head of 32 numbers"),
+            ({"model.visual.pos_embed.weight": None}, "missing: visual.pos_embed.weight"),
+            ({"model.more": torch.zeros(1)}, "unexpected: language_model.more"),
+        ]
+    ),
 ]
 OF_EDITREWARD = [
-    (replaced(EDITREWARD, **tensors), why)
-    for tensors, why in [
-        ({"rm_heads.head_1.5.bias": None}, "not a head of 32 numbers .*missing: 5.bias"),
-        ({"rm_heads.head_2.5.bias": torch.zeros(2)}, "but head_0, head_1, head_2"),
-        ({"model.visual.merger.mlp.0.bias": None}, "missing: visual.merger.mlp.0.bias"),
-    ]
+    (removed("model.safetensors"), "no weights found"),
+    *(
+        (replaced(EDITREWARD, **tensors), why)
+        for tensors, why in [
+            ({"rm_heads.head_1.5.bias": None}, "not a head of 32 numbers .*missing: 5.bias"),
+            ({"rm_heads.head_2.5.bias": torch.zeros(2)}, "but head_0, head_1, head_2"),
+            ({"model.visual.merger.mlp.0.bias": None}, "missing: visual.merger.mlp.0.bias"),
+        ]
+    ),
 ]
 LAYER = "base_model.model.model.layers.1.self_attn.q_proj."
 NO_FIT = "LoRA of model.layers.1.self_attn.q_proj.weight does not fit"
@@ -132,10 +135,10 @@ SPOILED = {"hpsv3": OF_HPSV3, "hpsv3pp": OF_HPSV3PP, "editreward": OF_EDITREWARD
 @pytest.mark.parametrize(
     ("name", "spoil", "why"), [(name, *case) for name, cases in SPOILED.items() for case in cases]
 )
-def test_a_spoiled_checkpoint_is_one_line(directories, tmp_path, name, spoil, why):
-    """Which names what is wrong."""
-    path = shutil.copytree(directories(name), tmp_path / name)
+def test_a_spoiled_checkpoint_is_one_line(own, name, spoil, why):
+    """Which names the table, and what is wrong."""
+    path = own(name)
     spoil(path)
-    with pytest.raises(CheckpointError, match=why) as told:
-        REWARDS[name].model(path, **ON_THE_CPU)
+    with pytest.raises(CheckpointError, match=rf"^models\.left: .*({why})") as told:
+        REWARDS[name].load(path)
     assert "\n" not in str(told.value)

@@ -5,14 +5,19 @@ import pytest
 from models.core.calls import (
     AnswerCall,
     ChoiceCall,
+    ContrastCall,
+    EditCall,
     EntailmentCall,
     FirstTokenCall,
     GenerateCall,
     ImageCall,
     LabelCall,
     LikelihoodCall,
+    ProgressCall,
     ReadCall,
+    RewardCall,
     TextCall,
+    VideoCall,
 )
 from models.images.image import Image
 
@@ -79,6 +84,13 @@ OTHERS = [
     EntailmentCall("b", "a"),
     EntailmentCall("", "ab"),
     ReadCall(Image(b"b")),
+    *(call(Image(b"a"), "a") for call in (RewardCall, ContrastCall, ProgressCall)),
+    ProgressCall(Image(b"a"), "a", 0.5),
+    EditCall(Image(b"a"), "a", Image(b"b")),
+    EditCall(Image(b"b"), "a", Image(b"a")),
+    VideoCall((Image(b"a"), Image(b"b")), "a"),
+    VideoCall((Image(b"b"), Image(b"a")), "a"),
+    VideoCall((Image(b"a"),), "a"),
     GenerateCall("", "systemuser"),
     GenerateCall("system", "user", 5),
     GenerateCall("system", "user", schema=SCHEMA),
