@@ -61,6 +61,7 @@ class ServiceParts:
         metrics: returns every metric that is declared, by name.
         instruments: makes the instruments of models, metrics and policies.
         engine: makes the engine.
+        audits: makes the audits of decisions.
         weights: loads and moves the weights of models of this process.
         network: opens connections to the hosts of images; only to public addresses by default.
         clock: of keys, quotas and served models, in seconds.
@@ -69,6 +70,7 @@ class ServiceParts:
     metrics: Callable[[], Mapping[str, Metric]] = metrics
     instruments: Callable[..., Instruments] = Instruments
     engine: Callable[..., Engine] = Engine
+    audits: Callable[..., Audits] = Audits
     weights: WeightLoader | None = None
     network: PublicNetwork | None = None
     clock: Callable[[], float] = monotonic
@@ -117,6 +119,7 @@ class Service:
         declared = configured(parts.metrics(), settings)
         assigned = assign(declared, settings)
         self.settings, self.clock, self._make_engine = settings, parts.clock, parts.engine
+        self._make_audits = parts.audits
         asking = styled(declared, settings)
         self.metrics = {**asking, **composites(asking, settings, assigned)}
         self.policies = served_policies(self.metrics, assigned, settings.policies)
@@ -197,7 +200,7 @@ class Service:
             )
             if self.decisions is not None and (share := self.settings.decisions.audit):
                 count = self.instruments.count_audit
-                self.audits = Audits(self.engine, self.decisions, share, count)
+                self.audits = self._make_audits(self.engine, self.decisions, share, count)
                 starting.push_async_callback(self.audits.aclose)
             self.asker = Asker(self.runtime, self.images, self.questions)
             starting.push_async_callback(self.outbox.aclose)

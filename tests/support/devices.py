@@ -24,6 +24,18 @@ class FaultyQueue(Queue):
         return super().take(now, **options)
 
 
+class NotedQueue(Queue):
+    """Notes what its cost model learns; first of a warm-up."""
+
+    def __init__(self, **limits):
+        super().__init__(**limits)
+        self.learnt = []
+
+    def finished(self, cost, seconds, gap_s=0.0):
+        super().finished(cost, seconds, gap_s)
+        self.learnt.append((cost, seconds, gap_s))
+
+
 def device(*models, instruments=None, queue=Queue, **options):
     """A device that serves *models*, and their hosted models; `limits` are those of a *queue* of each."""
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **options.pop("limits", {})}

@@ -37,18 +37,52 @@ class Later:
             work()
 
 
+class HeldPreparation:
+    """
+    A backend whose preparation can be held, or fail.
+
+    Attributes:
+        begun: set when calls are prepared.
+        go: cleared to hold them.
+        fault: raised instead of preparing them.
+    """
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.begun, self.go, self.fault = asyncio.Event(), asyncio.Event(), None
+        self.go.set()
+
+    async def prepare(self, calls, lane):
+        self.begun.set()
+        await self.go.wait()
+        if self.fault:
+            raise self.fault
+        return await super().prepare(calls, lane)
+
+
+class HeldLocalBackend(HeldPreparation, LocalBackend):
+    """A model of this process."""
+
+
 @asynccontextmanager
 async def serving(
-    cache=NO_CACHE, clock=monotonic, recheck_s=RECHECK_S, instruments=None, queue=Queue, **limits
+    cache=NO_CACHE,
+    clock=monotonic,
+    recheck_s=RECHECK_S,
+    instruments=None,
+    name="vqa",
+    queue=Queue,
+    backend=LocalBackend,
+    **limits,
 ):
     """A model on a device with a *clock*, a handle on it, and the clock of what it does later."""
     model, later = FakeVqa(), Later()
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **limits}
-    hosted = HostedModel("vqa", model, queue(**limits))
+    hosted = HostedModel(name, model, queue(**limits))
     with FairThreads(1, "cpu") as cpu:
-        async with Pool([hosted], instruments or unread("vqa"), clock=clock) as device:
-            backend = LocalBackend(hosted, device, TABLE, dict.fromkeys(LANES, cpu), cpu)
-            handle = Handle(backend, cache, later, recheck_s)
+        async with Pool([hosted], instruments or unread(name), clock=clock) as device:
+            made = backend(hosted, device, TABLE, dict.fromkeys(LANES, cpu), cpu)
+            handle = Handle(made, cache, later, recheck_s)
             yield handle, model, later, hosted
             await handle.aclose()
 

@@ -53,6 +53,24 @@ class Place:
         return [state for (state,) in self.rows("audit")]
 
 
+class SteeredAudits(Audits):
+    """
+    Audits whose chance and moment a test sets.
+
+    Attributes:
+        drawn: the numbers by which items are chosen; then all are.
+        after_start: called when audits have been started.
+    """
+
+    def __init__(self, *args):
+        self.drawn, self.after_start = [], lambda: None
+        super().__init__(*args, lambda: self.drawn.pop(0) if self.drawn else 0.0)
+
+    def start(self, *args):
+        super().start(*args)
+        self.after_start()
+
+
 @pytest.fixture
 def place(tmp_path):
     return Place(tmp_path / "decisions.sqlite3")
@@ -95,8 +113,7 @@ async def test_an_audited_item_has_every_metric_of_its_policy(serve, place):
 async def test_items_are_chosen_by_chance_before_anything_is_decided(serve, place):
     """Whatever their scores are; the others are not marked."""
     async with serve(**place.tables(0.5)) as client:
-        drawn = iter([0.7, 0.49, 0.5])
-        service_of(client).audits._chance = lambda: next(drawn)
+        service_of(client).audits.drawn += [0.7, 0.49, 0.5]
         await decide(client)
         await ended(client)
 
@@ -195,13 +212,11 @@ async def test_an_audit_by_another_model_than_its_row_names_fails(serve, fakes, 
     async with serve(models=apart(fakes), **place.tables()) as client:
         is_dear(client, "vqa")
         backend = service_of(client).runtime.handles["vqa"].backend
-        started = service_of(client).audits.start
 
-        def replaced(*args):
-            started(*args)
+        def replaced():
             backend.info = replace(backend.info, revision="2")
 
-        service_of(client).audits.start = replaced
+        service_of(client).audits.after_start = replaced
         await decide(client, ITEMS[:1])
         await ended(client)
 
@@ -236,7 +251,7 @@ async def test_a_picture_that_cannot_be_read_fails_its_audit(serve, place):
 
 @pytest.fixture
 def parts():
-    return {"network": this_machine()}
+    return {"network": this_machine(), "audits": SteeredAudits}
 
 
 @pytest.fixture

@@ -7,24 +7,19 @@ import pytest
 from models.core.calls import LikelihoodCall
 from models.core.outcomes import Likelihood
 from service.core.errors import Draining
+from service.serving.backends.local import LocalBackend
 from service.serving.cache import OutcomeCache
-from tests.support.handles import asking, call, held, questions, serving, until
+from tests.support.handles import HeldLocalBackend, asking, call, held, questions, serving, until
 
 pytestmark = pytest.mark.anyio
 
 
 async def test_calls_whose_preparation_is_cancelled_are_told_that_the_service_ends():
     """The event loop cancels its tasks as it ends, and their callers wait for an answer."""
-    async with serving() as (handle, _, _, _):
-        begun = asyncio.Event()
-
-        async def never(calls, lane):
-            begun.set()
-            await asyncio.Event().wait()
-
-        handle.backend.prepare = never
+    async with serving(backend=HeldLocalBackend) as (handle, _, _, _):
+        handle.backend.go.clear()
         asked, _ = asking(handle, call())
-        await begun.wait()
+        await handle.backend.begun.wait()
         [group] = handle._groups.values()
         group.preparing.cancel()
 
@@ -50,49 +45,29 @@ async def test_a_caller_who_runs_out_of_time_before_the_cache_answers_is_told_so
 
 async def test_models_of_other_names_share_no_answer():
     """An operator may have given two of them one id and revision."""
-    async with serving(OutcomeCache(10**6)) as (handle, model, _, _):
+    cache = OutcomeCache(10**6)
+    async with serving(cache) as (handle, _, _, _):
         await asking(handle, call())[0]
-        handle.name = "another"
+    async with serving(cache, name="another") as (handle, model, _, _):
         _, other = asked = asking(handle, call())
         await asked[0]
 
     assert "miss" == other.found
-    assert ["Is it?", "Is it?"] == questions(model)
-
-
-async def test_a_model_is_required_for_a_purpose():
-    """Whoever needs it says for what, and with which calls."""
-    async with serving() as (handle, _, _, _):
-        asked, required = call(), []
-
-        async def require(*given):
-            required.append(given)
-
-        handle.backend.require = require
-        await handle.backend.require("judge", [asked])
-
-    assert [("judge", [asked])] == required
+    assert ["Is it?"] == questions(model)
 
 
 async def test_a_call_that_is_given_up_while_it_is_prepared_takes_no_other_along():
     """Those that are prepared together with it are started."""
-    async with serving() as (handle, _, _, _):
-        prepare, begun, go = handle.backend.prepare, asyncio.Event(), asyncio.Event()
-
-        async def slow(calls, lane):
-            begun.set()
-            await go.wait()
-            return await prepare(calls, lane)
-
-        handle.backend.prepare = slow
+    async with serving(backend=HeldLocalBackend) as (handle, _, _, _):
+        handle.backend.go.clear()
         leaves, _ = asking(handle, call("one"), call("two"))
-        await begun.wait()
+        await handle.backend.begun.wait()
         stays, found = asking(handle, call("two"))
         while not found.calls.lookups:
             await asyncio.sleep(0)
         leaves.cancel()
         await asyncio.gather(leaves, return_exceptions=True)
-        go.set()
+        handle.backend.go.set()
 
         assert [Likelihood] == [type(outcome) for outcome in await stays]
 
@@ -130,14 +105,14 @@ async def test_an_outcome_that_may_not_be_kept_is_in_no_cache():
 
 async def test_the_backend_gets_the_id_of_the_request():
     """A server behind it writes the id into its own log."""
-    async with serving() as (handle, _, _, _):
-        start, ids = handle.backend.start, []
+    ids = []
 
-        def watched(job):
+    class Noted(LocalBackend):
+        def start(self, job):
             ids.append(job.request_id)
-            start(job)
+            super().start(job)
 
-        handle.backend.start = watched
+    async with serving(backend=Noted) as (handle, _, _, _):
         _, asked = task = asking(handle, call())
         await task[0]
 

@@ -7,7 +7,7 @@ import pytest
 from models.core.outcomes import Reward
 from models.images.image import DecodeTime
 from service.serving.job import Job, JobResult
-from tests.support.handles import asking, call, context, held, serving, until
+from tests.support.handles import HeldLocalBackend, asking, call, context, held, serving, until
 from tests.support.spans import Recorded
 
 pytestmark = pytest.mark.anyio
@@ -46,14 +46,14 @@ async def test_the_stages_of_a_call_that_a_replica_answered_are_those_there_and_
 
 async def test_preparation_is_what_its_groups_took_without_decoding():
     """From the end of the request's last stage on; a call that was not prepared took none."""
-    async with serving() as (handle, *_):
+    async with serving(backend=HeldLocalBackend) as (handle, *_):
         asked, failed = context(), context()
         decoded = call()
         decoded.image.rgb.load()
         decoded.image.decode_time = DecodeTime(asked.since, 4.0)
         since = asked.since = asked.since - 10.0
         await handle.call([decoded], asked)
-        handle.backend.prepare = None
+        handle.backend.fault = RuntimeError("the threads have ended")
         await handle.call([call("other")], failed)
 
     assert 6.0 <= asked.request.slowest["prepare"] <= monotonic() - since - 4.0

@@ -8,7 +8,7 @@ import pytest
 from models.core.contract import ModelError
 from models.core.outcomes import Likelihood
 from service.core.errors import Draining, ModelFault
-from tests.support.devices import FaultyQueue, Words, device, holding, outcomes_of, put
+from tests.support.devices import FaultyQueue, NotedQueue, Words, device, holding, outcomes_of, put
 from tests.support.fakes import FakeVqa
 
 pytestmark = pytest.mark.anyio
@@ -89,14 +89,13 @@ async def test_a_failed_batch_is_logged_with_its_error(caplog):
 
 async def test_the_pace_is_learnt_from_the_halves_of_a_batch_that_failed():
     """From those that were answered: their cost, and their share of the device."""
-    model, learnt = Words(), []
+    model = Words()
     model.fault = lambda call: ValueError() if call == 5 else None
-    served, hosted = device(model)
+    served, hosted = device(model, queue=NotedQueue)
     async with served:
-        hosted.queue.finished = lambda cost, seconds, gap_s: learnt.append(cost)
         await outcomes_of(put(served, hosted, *range(8)))
 
-    assert [4, 1, 2] == learnt
+    assert [4, 1, 2] == [cost for cost, *_ in hosted.queue.learnt[1:]]
 
 
 async def test_the_pace_is_learnt_from_the_calls_of_a_batch_that_succeeded():
@@ -104,9 +103,8 @@ async def test_the_pace_is_learnt_from_the_calls_of_a_batch_that_succeeded():
     time = [0.0]
     model = Words()
     model.answer = lambda call: ModelError("too long") if str(call).startswith("bad") else call
-    served, hosted = device(model, clock=lambda: time[0])
+    served, hosted = device(model, clock=lambda: time[0], queue=NotedQueue)
     async with served:
-        learnt, hosted.queue.finished = [], lambda cost, seconds, gap_s: learnt.append((cost, seconds))
         for calls in (["bad", "a", "bad 2", "b"], ["bad 3", "bad 4"]):
             model.hold.clear()
             waiting = put(served, hosted, *calls)
@@ -116,7 +114,7 @@ async def test_the_pace_is_learnt_from_the_calls_of_a_batch_that_succeeded():
             model.hold.set()
             await outcomes_of(waiting)
 
-    assert [(2, 2.0)] == learnt
+    assert [(2, 2.0)] == [(cost, seconds) for cost, seconds, _ in hosted.queue.learnt[1:]]
 
 
 async def test_a_model_without_memory_for_its_example_goes_on():

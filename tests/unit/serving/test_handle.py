@@ -13,7 +13,7 @@ from service.core.errors import ImageUndecodable, ModelChanged, ModelFault, NotR
 from service.serving.cache import OutcomeCache
 from service.serving.handle import BULK_KEPT_S
 from service.serving.job import Job
-from tests.support.handles import asking, call, context, held, questions, serving, until
+from tests.support.handles import HeldLocalBackend, asking, call, context, held, questions, serving, until
 
 pytestmark = pytest.mark.anyio
 
@@ -44,9 +44,12 @@ async def test_equal_calls_run_once_and_each_caller_is_told_how_it_was_found():
 
 async def test_nobody_waits_for_a_cache_that_fails():
     """The answer is there, and the device goes on."""
-    cache = OutcomeCache(10**6)
-    cache.keep = lambda key, outcome: 1 // 0
-    async with serving(cache) as (handle, _, _, _):
+
+    class Failing(OutcomeCache):
+        def keep(self, key, outcome):
+            raise ZeroDivisionError
+
+    async with serving(Failing(10**6)) as (handle, _, _, _):
         async with asyncio.timeout(10):
             answers = [await asking(handle, call())[0] for _ in range(2)]
 
@@ -260,15 +263,10 @@ async def test_a_broken_image_is_an_error_of_its_call():
 
 async def test_whatever_happens_while_a_group_is_prepared_each_call_of_it_is_answered(caplog):
     """Also where the pool of threads itself fails; the next one to ask starts anew."""
-    async with serving() as (handle, _, _, _):
-        prepare = handle.backend.prepare
-
-        async def fails(calls, lane):
-            raise RuntimeError("the threads have ended")
-
-        handle.backend.prepare = fails
+    async with serving(backend=HeldLocalBackend) as (handle, _, _, _):
+        handle.backend.fault = RuntimeError("the threads have ended")
         outcomes = await handle.call([call("one"), call("two")], context())
-        handle.backend.prepare = prepare
+        handle.backend.fault = None
 
         assert [ModelFault, ModelFault] == [type(outcome) for outcome in outcomes]
         assert {"the model vqa failed to prepare this call"} == {outcome.detail for outcome in outcomes}

@@ -15,6 +15,7 @@ from service.serving.batcher.scheduler import HostedModel
 from tests.support.clocks import Clock
 from tests.support.devices import (
     FaultyQueue,
+    NotedQueue,
     Words,
     device,
     holding,
@@ -219,11 +220,10 @@ async def test_what_waits_is_counted_by_lane():
 
 async def test_the_time_of_a_batch_is_in_the_series_of_its_device_and_the_cost_model_learns_it():
     """In seconds; an idle device shows 0."""
-    time, learnt = [10.0], []
-    served, hosted, copies = pool("cpu:0", "cpu:1", clock=lambda: time[0])
+    time = [10.0]
+    served, hosted, copies = pool("cpu:0", "cpu:1", clock=lambda: time[0], queue=NotedQueue)
     async with served:
         copies["cpu:0"].hold.clear()
-        hosted.queue.finished = lambda cost, seconds, gap_s: learnt.append(seconds)
         calls = put(served, hosted, "long")
         await until_idle()
         time[0] = 73.0
@@ -232,22 +232,21 @@ async def test_the_time_of_a_batch_is_in_the_series_of_its_device_and_the_cost_m
         await outcomes_of(calls)
 
     assert [63.0, 0.0] == stalled
-    assert [63.0] == learnt
+    assert [63.0] == [seconds for _, seconds, _ in hosted.queue.learnt[1:]]
     assert 63.0 == value_of(served, "scoregate_device_busy_seconds_total", "cpu:0")
     assert 0.0 == value_of(served, "scoregate_device_stalled_seconds", "cpu:0")
 
 
 async def test_the_cost_model_learns_how_long_a_device_let_waiting_calls_wait_between_two_batches():
     """The event loop was busy meanwhile, as it will be before the next batch."""
-    clock, learnt = Clock(), []
-    served, hosted, copies = pool("cpu:0", clock=clock)
+    clock = Clock()
+    served, hosted, copies = pool("cpu:0", clock=clock, queue=NotedQueue)
 
     def slow_down(result):
         clock.step = 0.5
 
     async with served:
         copies["cpu:0"].hold.clear()
-        hosted.queue.finished = lambda cost, seconds, gap_s: learnt.append(gap_s)
         calls = put(served, hosted, "running")
         calls[0].result.add_done_callback(slow_down)
         await until_idle()
@@ -255,4 +254,4 @@ async def test_the_cost_model_learns_how_long_a_device_let_waiting_calls_wait_be
         copies["cpu:0"].hold.set()
         await outcomes_of(calls)
 
-    assert [0.0, 0.5] == learnt
+    assert [0.0, 0.5] == [gap_s for *_, gap_s in hosted.queue.learnt[1:]]

@@ -100,6 +100,7 @@ async def asked(
     grace_s=HANGS_S,
     threads=FairThreads,
     queue=Queue,
+    backend=ReplicatedBackend,
     **replicas,
 ):
     """A deployment with these replicas, and a handle and a backend that ask it."""
@@ -115,7 +116,7 @@ async def asked(
 
     async with asyncio.timeout(HANGS_S):
         with threads(1, "cpu") as cpu:
-            backend = ReplicatedBackend(
+            made = backend(
                 "vqa",
                 deployment,
                 make_queue,
@@ -125,12 +126,12 @@ async def asked(
                 sleep=no_sleep,
                 clock=clock,
             )
-            async with backend:
+            async with made:
                 if replicas:
-                    await backend.ready.wait()
-                    await known(backend, len(replicas))
-                handle = Handle(backend, cache)
-                yield deployment, handle, backend
+                    await made.ready.wait()
+                    await known(made, len(replicas))
+                handle = Handle(made, cache)
+                yield deployment, handle, made
                 await handle.aclose()
 
 

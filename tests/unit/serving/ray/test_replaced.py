@@ -8,12 +8,17 @@ from models.core.outcomes import Likelihood
 from service.core.errors import DeadlineExceeded, ModelChanged
 from service.serving.cache import OutcomeCache
 from service.serving.job import JobResult
+from service.serving.ray.backend import ReplicatedBackend
 from service.serving.ray.groups import GroupResult, Work
-from tests.support.handles import asking, call
+from tests.support.handles import HeldPreparation, asking, call
 from tests.support.leaps import leap
 from tests.unit.serving.ray.replicas import about, answered, asked, known, sent, settled
 
 pytestmark = pytest.mark.anyio
+
+
+class HeldReplicatedBackend(HeldPreparation, ReplicatedBackend):
+    """A model whose replicas Ray runs."""
 
 
 async def test_an_update_asks_the_new_model_as_soon_as_most_replicas_hold_it():
@@ -107,20 +112,14 @@ async def test_a_model_that_is_replaced_while_a_call_is_looked_up_answers_nothin
 
 async def test_a_model_that_is_replaced_while_a_call_is_prepared_answers_nothing_in_the_others_name():
     """After the look-up, and before any replica is sent the call."""
-    cache, one, go = OutcomeCache(2**20), call(), asyncio.Event()
-    async with asked(cache, a="old") as (deployment, handle, backend):
-        old, prepare = handle.info, backend.prepare
-
-        async def slow(calls, lane):
-            made = await prepare(calls, lane)
-            await go.wait()
-            return made
-
-        backend.prepare = slow
+    cache, one = OutcomeCache(2**20), call()
+    async with asked(cache, backend=HeldReplicatedBackend, a="old") as (deployment, handle, backend):
+        old = handle.info
+        backend.go.clear()
         task, _ = asking(handle, one)
         await settled()
         await replaced(deployment, handle)
-        go.set()
+        backend.go.set()
         [outcome] = await answered(deployment, task)
         assert isinstance(outcome, ModelChanged)
         assert (kept(cache, one, old), kept(cache, one, handle.info)) == (False, False)
