@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -32,9 +33,8 @@ pytestmark = pytest.mark.anyio
 
 async def test_a_batch_waits_for_more_calls_until_it_is_full():
     """For as long as its model's `linger_s`; here the clock stands still."""
-    served, hosted, copies = pool("cpu:0", clock=lambda: 0.0)
+    served, hosted, copies = pool("cpu:0", clock=lambda: 0.0, queue=partial(Queue, linger_s=0.9))
     async with served:
-        hosted.queue.linger_s = 0.9
         calls = put(served, hosted, "a")
         await until_idle()
         assert not calls[0].running
@@ -46,32 +46,34 @@ async def test_a_batch_waits_for_more_calls_until_it_is_full():
 
 async def test_a_batch_that_waits_for_more_calls_does_not_begin_when_its_model_is_paused():
     """It begins when the model resumes."""
-    served, hosted, _ = pool("cpu:0")
+    time = [0.0]
+    served, hosted, _ = pool("cpu:0", clock=lambda: time[0], queue=partial(Queue, linger_s=60.0))
     async with served:
-        hosted.queue.linger_s = 60.0
         calls = put(served, hosted, "first")
         await until_idle()
         await served.pause(hosted)
         calls += put(served, hosted, "second")
         await until_idle()
-        assert [False, False] == [call.running for call in calls]
+        time[0] = 60.0
+        calls += put(served, hosted, "third")
+        await until_idle()
+        assert [False] * 3 == [call.running for call in calls]
 
-        hosted.queue.linger_s = 0.0
         served.resume(hosted)
-        assert ["first", "second"] == await outcomes_of(calls)
+        assert ["first", "second", "third"] == await outcomes_of(calls)
 
 
 async def test_a_batch_that_waits_for_more_calls_does_not_begin_on_a_device_that_lost_its_copy():
     """The other device takes them."""
-    served, hosted, copies = pool("cpu:0", "cpu:1")
+    time, linger = [0.0], partial(Queue, linger_s=60.0)
+    served, hosted, copies = pool("cpu:0", "cpu:1", clock=lambda: time[0], queue=linger)
     async with served:
-        hosted.queue.linger_s = 60.0
         calls = put(served, hosted, "first")
         await until_idle()
         del hosted.copies["cpu:0"]
         calls += put(served, hosted, "second")
         await until_idle()
-        hosted.queue.linger_s = 0.0
+        time[0] = 60.0
         calls += put(served, hosted, "third")
         assert ["first", "second", "third"] == await outcomes_of(calls)
 
@@ -80,15 +82,16 @@ async def test_a_batch_that_waits_for_more_calls_does_not_begin_on_a_device_that
 
 async def test_a_device_that_lost_its_copy_while_a_batch_waits_for_calls_serves_its_other_models():
     """At once, and not when the wait would have ended."""
-    served, first, second = device(Words(), Words())
-    async with served:
-        first.queue.linger_s = 60.0
+    time, limits = [0.0], {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000}
+    first = HostedModel("m0", Words(), Queue(linger_s=60.0, **limits))
+    second = HostedModel("m1", Words(), Queue(**limits))
+    async with Pool([first, second], Instruments(["m0", "m1"]), clock=lambda: time[0]) as served:
         calls = put(served, first, "first")
         await until_idle()
         copies, first.copies = first.copies, {}
         assert ["second"] == await outcomes_of(put(served, second, "second"))
 
-        first.queue.linger_s, first.copies = 0.0, copies
+        time[0], first.copies = 60.0, copies
         calls += put(served, first, "third")
         assert ["first", "third"] == await outcomes_of(calls)
 
