@@ -48,15 +48,10 @@ from scoregate.settings import Column, Setting, generator_paths, settings_in, sh
 from scoregate.text import number
 
 TEXT_FORMS = ("text", *FORMATS)
-KEPT_SETTINGS = (
-    "metrics",
-    "item",
-    "by",
-    "alpha",
-    "bootstrap",
-    "seed",
-    "allow_model_change",
-)  # settings in `COMPARISON`
+KEPT_SETTINGS = {  # the names in `COMPARISON` stay, since `open` reads the files of earlier versions
+    **{name: name for name in ("metrics", "item", "by", "alpha", "bootstrap", "seed")},
+    "any_models": "allow_model_change",
+}
 JSON_FORMAT = "json"
 
 
@@ -252,7 +247,7 @@ def write_comparison(settings: VersusSettings, paths: Mapping[str, Path], scored
     results = {name: folder / file_of(name) if name in scored else path for name, path in paths.items()}
     content = {
         "generators": {name: os.path.relpath(path, folder) for name, path in results.items()},
-        **{name: getattr(settings, name) for name in KEPT_SETTINGS},
+        **{name: getattr(settings, field) for name, field in KEPT_SETTINGS.items()},
     }
     text = json.dumps(content, indent=2, default=list)
     (folder / COMPARISON).write_text(f"{text}\n", "utf-8", errors="backslashreplace")
@@ -271,10 +266,8 @@ def compared_in(folder: Path, page: Path) -> VersusSettings | None:
     content = json_object_in(file) or {}
     try:
         named = [f"{name}={folder / path}" for name, path in content["generators"].items()]
-        return settings_in(
-            VersusSettings,
-            {"generators": named, "html": page} | {name: content[name] for name in KEPT_SETTINGS},
-        )
+        kept = {field: content[name] for name, field in KEPT_SETTINGS.items()}
+        return settings_in(VersusSettings, {"generators": named, "html": page} | kept)
     except (ValueError, LookupError, TypeError, AttributeError):
         raise InputError(f"{file}: this is no comparison of `scoregate versus`") from None
 

@@ -414,6 +414,14 @@ def test_open_draws_the_last_comparison_of_the_folder(command, service, folders)
     assert '"generators":["late","A"]' in Path("opened.html").read_text("utf-8")
 
 
+def test_a_comparison_keeps_the_names_in_its_file(command, service, folders):
+    """A setting that gets another name has its old one there, so that `open` draws earlier comparisons."""
+    command(service, *CALL)
+    written = json.loads((folders / "scores" / "comparison.json").read_text("utf-8"))
+
+    assert {"generators", "metrics", "item", "by", "alpha", "bootstrap", "seed", "any_models"} == {*written}
+
+
 @pytest.mark.parametrize("content", ["[1]", "{", "[" * 100_000])
 def test_a_comparison_that_is_no_comparison_is_named(command, service, folders, content):
     """A file of another origin has its name, also one that is nested too deep to be parsed."""
