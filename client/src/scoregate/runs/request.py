@@ -156,7 +156,7 @@ def lower_metrics(client: scoregate.Client, metrics: Sequence[str]) -> set[str]:
 def cascade_of(text: str) -> scoregate.Cascade:
     """Return the metric that chooses, and how many pictures it keeps."""
     metric, colon, keep = text.rpartition(":")
-    if not (colon and metric):
+    if not (colon and metric and keep.removeprefix("-").isdecimal()):
         raise SettingError("it has the form METRIC:KEEP, such as clipscore:8")
     return scoregate.Cascade(metric, whole(keep))
 
@@ -245,7 +245,7 @@ def schedule_of(text: str) -> str | dict[str, Any]:
     if text == ALL:  # argparse parses the default, too
         return text
     kind, _, count = text.partition(":")
-    if kind not in ("swiss", "anchor") or not count:
+    if kind not in ("swiss", "anchor") or not count.removeprefix("-").isdecimal():
         raise SettingError("it has the form KIND:N, such as swiss:4 or anchor:2")
     return {"kind": kind, "pairs_per_image": whole(count)}
 

@@ -47,6 +47,24 @@ def test_an_argument_of_one_value_that_is_given_twice_is_refused(command, servic
     assert err.splitlines()[-1].endswith(f"argument {named}: is given twice, and takes one value")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("rank", "--cascade", "clipscore:few"), "it has the form METRIC:KEEP, such as clipscore:8"),
+        (("rank", "--cascade", "clipscore:-1"), "at least 1"),
+        (("compare", "--schedule", "swiss:few"), "it has the form KIND:N, such as swiss:4 or anchor:2"),
+        (("compare", "--schedule", "swiss:-1"), "at least 1"),
+    ],
+)
+def test_a_number_within_an_argument_is_refused_with_its_form(command, service, arguments, said):
+    """The line has no name of a function that reads the argument."""
+    name, option, value = arguments
+    status, out, err = command(service, name, "p.png", "-p", "x", option, value)
+
+    assert (2, "", []) == (status, out, service.sent)
+    assert err.splitlines()[-1].endswith(f"argument {option}: {said}")
+
+
 @pytest.mark.parametrize("name", ["score", "rank"])
 def test_options_have_no_letter_that_is_another_commands_output(command, service, name):
     """`-o` is where `batch` and `report` write."""
