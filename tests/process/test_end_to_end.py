@@ -57,6 +57,14 @@ def test_every_sample_scores_higher_with_its_right_prompt(client):
     assert all(0 <= score["dsg"] <= 1 and -1 <= score["clipscore"] <= 1 for score in right + wrong)
 
 
+def test_all_its_models_are_demo_models_but_the_one_that_reads_text(client):
+    """By this the first page warns that its scores mean nothing for real pictures."""
+    models = client.get("/models").json()["models"]
+
+    assert {"ocr"} == {model["role"] for model in models if not model["demo"]}
+    assert {"vqa", "clip"} < {model["role"] for model in models if model["demo"]}
+
+
 def test_the_demo_models_write_nothing_but_question_sets_into_the_home_folder(client, demo_service):
     """By default, and when they score; no library keeps a store of its own there, as a telemetry would."""
     scored(client, items())
