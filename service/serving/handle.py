@@ -166,9 +166,9 @@ class Handle:
             await all_done([job.result for job in self._jobs.values()])
 
     async def aclose(self) -> None:
-        """Return when all prepared calls have been handed to the backend, which answers them."""
+        """Answer the calls that are not prepared yet; the backend answers the others."""
         self._closed = True
-        await self._preparing.wait()
+        await self._preparing.cancel()
 
     async def call(self, calls: Sequence[Call], context: Context) -> list[Any]:
         """
@@ -179,9 +179,12 @@ class Handle:
         have the outcome `ModelChanged`.
 
         Raises:
+            Draining: the handle is closed.
             NotReady: the model has been taken away, and its calls do not wait.
             ModelChanged: the request has used another model by this name.
         """
+        if self._closed:
+            raise Draining
         if self.backend.presence.state != LOADED_STATE:
             await self.backend.presence.wait(context.request)
         model = self.backend.info

@@ -1,15 +1,17 @@
 """The family `noted`: fake models whose loads are noted, and fail or wait while a test says so."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from models.core.contract import Prepared
 from models.core.family import Family
 from models.families import registry
 from models.families.fake import FakeSettings
-from models.families.fake.model import FakeModel, from_settings
+from models.families.fake.model import FakeModel
 from tests.support.packages import FAKES, declare
 
 FAMILY = Family(
@@ -20,10 +22,22 @@ FAMILY = Family(
     planner="models.families.fake.model:plan",
 )
 LOADED: list[str] = []
+SLOW: list[int] = []  # the number of calls of each slow batch
 FAULTS: dict[str, Exception] = {}
-BEGUN, FREE = threading.Event(), threading.Event()  # a load has begun; it may end
+BEGUN, FREE = threading.Event(), threading.Event()  # a load or a slow batch has begun; it may end
 FREE.set()
 HELD_S = 100  # at most, so that a test that fails ends
+
+
+class NotedModel(FakeModel):
+    """A fake whose batch is slow if a question of it has that word."""
+
+    def score(self, batch: Sequence[Prepared]) -> list[Any]:
+        if any("slow" in getattr(each.data, "question", "") for each in batch):
+            SLOW.append(len(batch))
+            BEGUN.set()
+            assert FREE.wait(HELD_S)
+        return super().score(batch)
 
 
 def load(settings: FakeSettings) -> FakeModel:
@@ -33,7 +47,7 @@ def load(settings: FakeSettings) -> FakeModel:
     if fault := FAULTS.get(settings.role):
         raise fault
     LOADED.append(settings.role)
-    return from_settings(settings)
+    return NotedModel(settings.role, id=settings.id, revision=settings.revision, device=settings.device)
 
 
 @pytest.fixture
@@ -47,6 +61,7 @@ def noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         cache.cache_clear()
     yield str(tmp_path / "noted.toml")
     LOADED.clear()
+    SLOW.clear()
     FAULTS.clear()
     BEGUN.clear()
     for cache in caches:

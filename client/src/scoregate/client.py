@@ -239,10 +239,12 @@ class Client:
             for entries in many.batches():
                 pending.append(self.portals.here().submit(many.score(entries)))
                 if len(pending) > many.ahead:
-                    yield from many.finish(pending.popleft().result())
+                    yield from many.finish(pending[0].result())
+                    pending.popleft()
             while pending:
-                yield from many.finish(pending.popleft().result())
-        finally:
+                yield from many.finish(pending[0].result())
+                pending.popleft()
+        finally:  # also of the one that was awaited when Ctrl-C came
             for future in pending:
                 future.cancel()
             many.close()
@@ -464,19 +466,31 @@ class OnePortal:
         return self.portal
 
     def close(self) -> None:
-        """Finish, and return when the thread has ended; does nothing a second time."""
-        self._collected.detach()
-        portal, self.portal = self.portal, None
-        if portal is not None and self._process == os.getpid():
-            portal.run(self._last())
-            portal.close(nothing)
+        """
+        Finish, and return when the thread has ended; does nothing a second time.
 
-    def end(self) -> None:
-        """Close without waiting, for the garbage collector, which may run in the portal's own thread."""
+        It ends in the background if the caller is interrupted.
+        """
+        self._collected.detach()
+        portal, last = self.portal, self.end()
+        if portal is not None and last is not None:
+            last.result()
+            portal.join()
+
+    def end(self) -> Future[None] | None:
+        """
+        Close without waiting, for the garbage collector, which may run in the portal's own thread.
+
+        Returns:
+            The future of `last`; None if nothing is open in this process.
+        """
         portal, self.portal = self.portal, None
-        if portal is not None and self._process == os.getpid():
-            ending.add(portal)
-            portal.submit(self._last()).add_done_callback(lambda _: portal.end(nothing))
+        if portal is None or self._process != os.getpid():
+            return None
+        ending.add(portal)
+        last = portal.submit(self._last())
+        last.add_done_callback(lambda _: portal.end(nothing))
+        return last
 
 
 class Portals:

@@ -318,9 +318,22 @@ class Connection:
 
 
 async def in_time(work: Coroutine[Any, Any, T], left: float, url: object) -> T:
-    """Return the result of *work*.  Raises `ServiceTimeoutError` after *left* seconds."""
+    """
+    Return the result of *work*.  Raises `ServiceTimeoutError` after *left* seconds.
+
+    A call that is cancelled while its response arrives is cancelled: before Python 3.12, `asyncio.wait_for`
+    would return the response, and the call would go on.
+    """
+    task = asyncio.ensure_future(work)
     try:
-        return await asyncio.wait_for(work, left)
+        await asyncio.wait([task], timeout=left)
+    finally:
+        late = task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    try:
+        if late and task.cancelled():
+            raise TimeoutError
+        return task.result()
     except ServiceTimeoutError:  # the work itself raised it
         raise
     except (asyncio.TimeoutError, TimeoutError):

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import json
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,9 +17,12 @@ from models.images import image
 from scoregate import local
 from scoregate.client import Portal, nothing
 from scoregate.trainers.reward import Reward
+from tests.support.noted_models import BEGUN, FREE, SLOW, noted
 from tests.support.paths import ROOT
 from tests.support.pictures import png
 from tests.support.service import until
+
+__all__ = ["noted"]
 
 PROFILE = str(ROOT / "loadtest" / "fake.toml")
 PICTURES = [png(colour) for colour in ("red", "lime", "blue")]
@@ -287,6 +292,70 @@ def test_a_gate_whose_caller_is_interrupted_before_it_is_opened_ends(made, monke
     assert not portal._thread.is_alive()
     assert service.portals.portal is None
     assert [] == opened
+
+
+@pytest.fixture
+def slow(noted):
+    """A gate whose batches last until `FREE` is set if a prompt has the word slow."""
+    gate = scoregate.load(noted)
+    gate.score(PICTURES[0], PROMPTS[0])
+    BEGUN.clear()
+    FREE.clear()
+    yield gate
+    FREE.set()
+    gate.close()
+
+
+def interrupts(ready):
+    """Start a thread that presses Ctrl-C once a slow batch runs and *ready* is true."""
+
+    def interrupt():
+        until(lambda: BEGUN.is_set() and ready())
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+
+
+def test_ctrl_c_leaves_a_gate_to_the_batch_that_runs(slow, tmp_path, caplog):
+    """The context ends before the batch; no other one begins, and the results until then are in the file."""
+    pairs, found, file = [(PICTURES[0], f"slow {number}") for number in range(500)], [], tmp_path / "results"
+    thread, service = slow.portals.here()._thread, slow._inner.connection._transport._service
+    pools = service._gate._service.runtime.pools
+
+    def score():
+        with slow:
+            found.extend(slow.score_many([(PICTURES[0], prompt) for prompt in PROMPTS], resume=file))
+            interrupts(lambda: len(found) == 2)
+            list(slow.score_many(pairs))
+
+    with pytest.raises(KeyboardInterrupt):
+        score()
+    until(lambda: not any(pool.running for pool in pools))
+    running = thread.is_alive()
+    FREE.set()
+    thread.join(60)
+
+    assert running
+    assert not thread.is_alive()
+    assert 1 == len(SLOW)
+    assert [] == caplog.records
+    assert [0, 1] == [json.loads(line)["index"] for line in file.read_text("utf-8").splitlines()]
+
+
+def test_ctrl_c_while_a_gate_is_closed_leaves_it_to_the_batch_that_runs(slow):
+    """It ends all the same, without the caller."""
+    thread = slow.portals.here()._thread
+    scoring = threading.Thread(target=answer_of, args=(slow.score, (PICTURES[0], "slow")))
+    scoring.start()
+    until(BEGUN.is_set)
+    interrupts(lambda: slow.portals.portal is None)
+    with pytest.raises(KeyboardInterrupt):
+        slow.close()
+    FREE.set()
+    thread.join(60)
+    scoring.join()
+
+    assert not thread.is_alive()
 
 
 def test_nothing_is_left_when_it_is_collected():

@@ -8,7 +8,7 @@ import httpx2 as httpx
 import pytest
 
 from demo.process import free_port, url
-from scoregate import Client, Frames, ScoregateError
+from scoregate import AsyncClient, Client, Frames, ScoregateError
 from scoregate.connection import backoff_s, of_the_service_ms
 from scoregate.errors import (
     BadImageError,
@@ -166,6 +166,23 @@ def test_nobody_comes_back_before_the_service_said(answered, waited):
 
     assert 20 == len(waited)
     assert 2.9 <= min(waited) < max(waited) <= 3.75  # less by what passed since the response
+
+
+@pytest.mark.anyio
+async def test_a_call_that_is_cancelled_while_it_is_refused_is_not_tried_again(waited):
+    """The refusal arrives in the same turn of the event loop."""
+
+    async def answer(request):
+        call.cancel()
+        return problem(503, "overloaded")
+
+    client = AsyncClient("http://test", transport=Unpaused(answer, waited))
+    call = asyncio.create_task(client.score(png(), "x"))
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    await client.close()
+
+    assert [] == waited
 
 
 @pytest.mark.anyio

@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import signal
 import threading
 
 import httpx2 as httpx
@@ -13,6 +14,7 @@ from scoregate.errors import BadImageError, InvalidError
 from scoregate.many import MAX_BYTES
 from tests.support.answers import numbered, problem, request_of, scored
 from tests.support.pictures import png
+from tests.support.service import until
 
 PAIRS = [(png(), f"a square {number}") for number in range(23)]
 
@@ -60,6 +62,24 @@ def test_pairs_are_read_as_they_are_needed(answered):
     assert list(range(10)) == [int(next(found).score("vqascore")) for _ in range(10)]
     found.close()
     assert int(next(source)[1].rpartition(" ")[2]) < 10 + 2 * (2 * 2 + 2)
+
+
+def test_an_interrupted_run_cancels_all_requests_that_are_under_way(answered):
+    """Ctrl-C while the first of them is awaited."""
+    under_way, cancelled = [], []
+
+    async def answer(request):
+        under_way.append(request)
+        if len(under_way) == 3:
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.append(request)
+
+    with pytest.raises(KeyboardInterrupt):
+        list(answered(answer).score_many(PAIRS, batch_size=1, concurrency=3))
+    until(lambda: 3 == len(cancelled))
 
 
 def test_no_more_requests_are_under_way_than_was_said(answered):

@@ -88,6 +88,26 @@ async def test_a_bulk_call_without_a_caller_is_not_kept_once_the_handle_is_close
     assert ([], 1) == left
 
 
+async def test_a_handle_that_is_closed_waits_for_no_preparation():
+    """Its calls are answered at once, and later ones are refused."""
+    async with serving() as (handle, _, _, _):
+        begun = asyncio.Event()
+
+        async def never(calls, lane):
+            begun.set()
+            await asyncio.Event().wait()
+
+        handle.backend.prepare = never
+        asked, _ = asking(handle, call())
+        await begun.wait()
+        async with asyncio.timeout(60):
+            await handle.aclose()
+
+        assert [Draining] == [type(outcome) for outcome in await asked]
+        with pytest.raises(Draining):
+            await asking(handle, call())[0]
+
+
 async def test_an_outcome_that_may_not_be_kept_is_in_no_cache():
     """Such as a text that the question LLM wrote: question sets have a store of their own."""
 
