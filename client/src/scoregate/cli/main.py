@@ -38,7 +38,9 @@ Exit status:
 """
 
 import argparse
+import atexit
 import errno
+import gc
 import logging
 import os
 import sys
@@ -183,6 +185,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     Args:
         argv: by default those of this process, which ends at once after Ctrl-C.
     """
+    if argv is None:
+        atexit.register(
+            gc.freeze
+        )  # the interpreter's last collection would visit all that torch has imported
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a terminal may support ASCII only
     try:
