@@ -186,9 +186,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         argv: by default those of this process, which ends at once after Ctrl-C.
     """
     if argv is None:
-        atexit.register(
-            gc.freeze
-        )  # the interpreter's last collection would visit all that torch has imported
+        # The interpreter's last collection would visit all that torch has imported.
+        atexit.register(gc.freeze)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # a terminal may support ASCII only
     try:
