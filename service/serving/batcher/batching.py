@@ -483,23 +483,27 @@ def answer(
     A call that is in a batch of this process, or was sent to a model server or a replica, ends here once,
     also after a fault or without callers.  So does a call that waits, also for a retry, when its queue ends
     by a fault or a shutdown.  A waiting call without callers, or past its deadline, ends elsewhere, and is
-    not counted.  The cost model learns from calls that succeeded: how soon one fails is no measure of the
-    work.  The cache stores the results that are set here.
+    not counted.  The cost model learns from batches in which a call succeeded, with the tokens of all their
+    calls, which ran in the same seconds: how soon a whole batch fails is no measure of the work.  The cache
+    stores the results that are set here.
 
     Args:
         queue: whose cost model learns.
         results: those of a batch have its seconds as `ran_s`, which no two batches share.
-        gap_s: see `CostModel.observe`.
+        gap_s: of the first batch, see `CostModel.observe`.
     """
-    accepted, costs = list[JobResult](), defaultdict[float, TokenTally](TokenTally)
+    accepted, succeeded = list[JobResult](), set[float]()
+    costs = defaultdict[float, TokenTally](TokenTally)
     for job, result in zip(jobs, results, strict=True):
         if not (isinstance(result.outcome, CallResult) and result.outcome.is_finite()):  # most need no more
             result = replace(result, outcome=checked(name, result.outcome))
+        costs[result.ran_s].add(job.prepared)
         if not isinstance(result.outcome, Exception):
-            costs[result.ran_s].add(job.prepared)
+            succeeded.add(result.ran_s)
         accepted.append(result)
-    for ran_s, cost in costs.items():
-        queue.finished(cost.total, ran_s, gap_s)
+    for ran_s in (each for each in costs if each in succeeded):
+        queue.finished(costs[ran_s].total, ran_s, gap_s)
+        gap_s = 0.0
     for job, result in zip(jobs, accepted, strict=True):
         gone = job.result.done()
         job.finish(result)

@@ -235,7 +235,8 @@ class Pool:
             JobResult(outcome, job.waited_s, now - began, job.batch)
             for job, outcome in zip(jobs, outcomes, strict=True)
         ]
-        answer(hosted.name, hosted.queue, jobs, results, self._instruments, batch.gap_s)
+        gap_s = batch.gap_s if jobs[0] is batch.jobs[0] else 0.0  # it came before the first part
+        answer(hosted.name, hosted.queue, jobs, results, self._instruments, gap_s)
         self._instruments.count_batch(hosted.name, len(jobs), now - began)
         return ()
 

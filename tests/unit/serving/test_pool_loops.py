@@ -258,3 +258,23 @@ async def test_the_cost_model_learns_how_long_a_device_let_waiting_calls_wait_be
         await outcomes_of(calls)
 
     assert [0.0, 0.5] == [gap_s for *_, gap_s in hosted.queue.learnt[1:]]
+
+
+async def test_the_gap_before_a_batch_that_is_split_counts_once():
+    """It was before the first half."""
+    now = [0.0]
+    served, hosted, copies = pool("cpu:0", clock=lambda: now[0], queue=NotedQueue)
+    whole = copies["cpu:0"].score
+
+    def score(batch):
+        if len(batch) > 2:
+            raise MemoryError
+        return whole(batch)
+
+    async with served:
+        copies["cpu:0"].score = score
+        calls = put(served, hosted, *range(4))
+        now[0] = 0.5  # the event loop was busy
+        assert [*range(4)] == await outcomes_of(calls)
+
+    assert [(2, 0.5), (2, 0.0)] == [(cost, gap_s) for cost, _, gap_s in hosted.queue.learnt[1:]]

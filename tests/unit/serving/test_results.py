@@ -58,8 +58,8 @@ def test_an_error_in_place_of_a_result_is_a_fault_and_an_error_of_the_service_st
     assert "text" == checked("m", Text("text")).text
 
 
-def test_the_cost_model_learns_from_the_calls_of_each_batch_that_succeeded():
-    """Batches differ by their seconds; one in which all calls failed is left out."""
+def test_the_cost_model_learns_from_each_batch_in_which_a_call_succeeded():
+    """All of its calls ran in its seconds, which tell batches apart; the gap was before the first batch."""
     good, bad, queue = Reward((1.0,)), Reward((math.nan,)), Observed()
     results = [
         *(JobResult(good, 0.0, 2.0), JobResult(good, 0.0, 2.0), JobResult(bad, 0.0, 2.0)),
@@ -67,7 +67,20 @@ def test_the_cost_model_learns_from_the_calls_of_each_batch_that_succeeded():
     ]
     answered(*results, queue=queue, gap_s=0.5)
 
-    assert [(2 * COST, 2.0, 0.5), (COST, 3.0, 0.5)] == queue.seen
+    assert [(3 * COST, 2.0, 0.5), (COST, 3.0, 0.0)] == queue.seen
+
+
+def test_calls_that_fail_in_batches_change_no_predicted_time():
+    """Batches of eight calls take a second, however few of the calls succeed."""
+    good, bad = JobResult(Reward((1.0,)), 0.0, 1.0), JobResult(ModelFault("it failed"), 0.0, 1.0)
+
+    def predicted_s(*results):
+        queue = Queue(max_items=8, max_cost=1000, max_waiting=1000)
+        for _ in range(20):
+            answered(*results, queue=queue)
+        return queue.estimate_s(8 * COST)
+
+    assert pytest.approx((1.0, 1.0)) == (predicted_s(*[good] * 8), predicted_s(good, *[bad] * 7))
 
 
 def test_each_call_is_counted_once_by_its_lane_with_its_wait():
