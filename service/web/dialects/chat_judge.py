@@ -221,8 +221,11 @@ def rubric(text: str) -> FacetRubric | None:
             reads_request = False
         if reads_request:
             request.append(line)
-    for empty in headings.keys() - {each.section for each in facets}:
-        raise Invalid(f"/messages: there is no line `- NAME: QUESTION` below {headings[empty]!r}")
+    asked = {each.section for each in facets}
+    # The order of a set differs between processes, and so would the heading that the message names.
+    for section, heading in headings.items():
+        if section not in asked:
+            raise Invalid(f"/messages: there is no line `- NAME: QUESTION` below {heading!r}")
     return FacetRubric("\n".join(request).strip(), facets) if facets else None
 
 

@@ -129,6 +129,11 @@ async def test_a_question_with_logprobs_has_those_of_yes_and_no(dialects):
         (body("CORRECTNESS QUESTIONS:\n1. Is it red?"), 400, "below 'CORRECTNESS QUESTIONS:'"),
         (body("A QUESTIONS:\n- b: Is it?\n- the hue: Is it?"), 400, "a line below 'A QUESTIONS:' is not"),
         (body("A QUESTIONS:\n- b: Is it?\n\nB QUESTIONS:\n"), 400, "below 'B QUESTIONS:'"),
+        (
+            body("\n".join(f"{letter} QUESTIONS:" for letter in "TSRQPONMLKJIHGFE")),
+            400,
+            "below 'T QUESTIONS:'",
+        ),
         (body("A QUESTIONS:\n- b: Is it?\n- b: Was it?"), 400, "two questions of a section have one name"),
         (
             body("A QUESTIONS:" + "".join(f"\n- b{n}: Is it?" for n in range(65))),
