@@ -334,7 +334,7 @@ async def in_time(work: Coroutine[Any, Any, T], left: float, url: object) -> T:
         if late and task.cancelled():
             raise TimeoutError
         return task.result()
-    except ServiceTimeoutError:  # the work itself raised it
+    except ScoregateError:  # the work itself raised it; it may be a TimeoutError, too
         raise
     except (asyncio.TimeoutError, TimeoutError):
         raise ServiceTimeoutError(f"no answer from {url} in time") from None

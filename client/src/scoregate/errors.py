@@ -233,7 +233,7 @@ class MethodNotAllowedError(ScoregateError, code="method_not_allowed"):
     """The path does not support the method."""
 
 
-class RequestTimeoutError(ScoregateError, code="request_timeout"):
+class RequestTimeoutError(ScoregateError, TimeoutError, code="request_timeout"):
     """The request arrived too slowly."""
 
 
@@ -373,7 +373,7 @@ class DrainingError(NotReadyError, code="draining"):
     """The service is shutting down."""
 
 
-class DeadlineExceededError(ScoregateError, code="deadline_exceeded"):
+class DeadlineExceededError(ScoregateError, TimeoutError, code="deadline_exceeded"):
     """The deadline of the request passed before the item was scored."""
 
 

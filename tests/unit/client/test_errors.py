@@ -29,7 +29,7 @@ def test_every_code_of_the_service_is_a_class_of_the_same_name():
         assert f"{kind.__name__.removesuffix('Error')}Error" == ours[code].__name__
         if code != ScoregateError.code:
             base = kind.__base__.__name__
-            assert f"{base.removesuffix('Error')}Error" == ours[code].__base__.__name__
+            assert f"{base.removesuffix('Error')}Error" == ours[code].__bases__[0].__name__
 
 
 def test_every_error_can_be_named_after_one_import():
@@ -41,8 +41,13 @@ def test_every_error_can_be_named_after_one_import():
     assert len(here) == len({kind.code for kind in here})
 
 
+@pytest.mark.parametrize("code", ["timeout", "deadline_exceeded", "request_timeout"])
+def test_every_timeout_is_a_timeout_error(code):
+    """The service's deadline is a little before the client's, so its error is the usual one."""
+    assert issubclass(KINDS[code], TimeoutError)
+
+
 def test_a_timeout_and_a_failed_connection_are_also_the_built_in_errors():
-    assert issubclass(KINDS["timeout"], TimeoutError)
     assert issubclass(KINDS["connection_failed"], ConnectionError)
     copy = pickle.loads(pickle.dumps(error_of({"code": "timeout", "detail": "late"}).at("item 3")))
     assert ("item 3: late", "item 3: late", None) == (str(copy), copy.detail, copy.errno)

@@ -34,7 +34,7 @@ from typing import Annotated, Any
 from scoregate.bench import BENCHMARKS, GENERATORS
 from scoregate.bench.benchmark import Benchmark, Connect, GeneratorSettings
 from scoregate.bench.suite_page import latex_of, page, worst
-from scoregate.errors import InputError, NoResultError, ServiceConnectionError, ServiceTimeoutError, named
+from scoregate.errors import InputError, NoResultError, ScoregateError, named
 from scoregate.evaluation.bootstrap import Drawings
 from scoregate.formats import NO_VALUE, cell
 from scoregate.records import json_of, toml_of
@@ -388,7 +388,7 @@ def tabulate(entry: SuiteEntry, report: SuiteReport, connect: Connect, most: int
         tables = {"benchmark": entry.benchmark.name} | entry.benchmark.tables(entry.settings, connect)
         shown = worst(entry.benchmark, entry.settings, most)
     except (InputError, OSError) as exc:
-        if isinstance(exc, ServiceConnectionError | ServiceTimeoutError):  # the service failed, not its files
+        if isinstance(exc, ScoregateError) and not isinstance(exc, InputError):  # the service, not its files
             raise
         report.failed = True
         report.leave_out(entry, f"failed: {exc}")

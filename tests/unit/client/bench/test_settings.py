@@ -9,10 +9,10 @@ import pytest
 import scoregate.bench
 from scoregate.bench import BENCHMARKS, GENERATORS
 from scoregate.bench.benchmark import Benchmark
-from scoregate.bench.suite import SuiteSettings, run_suite
+from scoregate.bench.suite import SuiteEntry, SuiteReport, SuiteSettings, run_suite, tabulate
 from scoregate.cli.arguments import CommandParser
 from scoregate.cli.bench import declare, own_settings
-from scoregate.errors import InputError
+from scoregate.errors import DeadlineExceededError, InputError, ServiceConnectionError, ServiceTimeoutError
 from scoregate.settings import declared
 from tests.support.paths import ROOT
 from tests.unit.client.bench.test_dpg import row
@@ -164,6 +164,22 @@ def test_a_suite_is_run_by_a_function(files, tmp_path):
     assert {"dpg": scoregate.bench.run("dpg", **files, dependencies="none")} == report.tables
     again = SuiteSettings(again=tmp_path / "out" / "manifest.json")
     assert [] == run_suite(again, no_service).differences.figures
+
+
+@pytest.mark.parametrize("kind", [ServiceConnectionError, ServiceTimeoutError, DeadlineExceededError])
+def test_a_service_that_fails_ends_a_suite(kind):
+    """Each is an `OSError`, which of a file leaves out only its benchmark."""
+
+    class Late:
+        """A benchmark whose pictures are not scored in time."""
+
+        name = "late"
+
+        def tables(self, settings, connect):
+            raise kind
+
+    with pytest.raises(kind):
+        tabulate(SuiteEntry("late", Late(), None), SuiteReport(), no_service, most=0)
 
 
 def test_no_function_of_a_benchmark_takes_arguments_of_the_command():

@@ -137,6 +137,14 @@ def test_with_a_fallback_no_fault_of_the_service_is_raised(answered, answer, fal
         client.decide(png(), "a cat")
 
 
+def test_the_reason_of_a_fallback_is_the_service_s_deadline_not_the_client_s_timeout(answered):
+    """Both are a `TimeoutError`."""
+    late = httpx.Response(504, json={"code": "deadline_exceeded", "detail": "before it was scored"})
+    one = answered(lambda _: late, retries=0).decide(png(), "a cat", fallback="review")
+
+    assert one.because.startswith("fallback: deadline_exceeded: ")
+
+
 def test_a_hanging_service_costs_the_timeout_and_no_more(answered):
     """Then the fallback decides; with the client's own retries, too."""
 
