@@ -297,7 +297,8 @@ class Dataset:
             )
         except ValueError as exc:
             faults.append(str(exc))
-        related, metrics = related_in(values), list[str]()
+        related = related_in(values)
+        metrics: Sequence[str] = ()
         if self.metrics_column:
             metrics = names_in(values.get(self.metrics_column))
             if unknown := [name for name in metrics if name not in self.metrics]:
@@ -343,9 +344,12 @@ def read_dataset(
     prompts: str | PathLike[str] | None = None,
     image_column: str | None = None,
     prompt_column: str = "prompt",
+    frames_column: str | None = None,
+    metrics_column: str | None = None,
     no_prompt: bool = False,
     image_part: str | None = None,
     prompt_from_name: str | None = None,
+    uses: Sequence[str] = RELATED_COLUMNS,
 ) -> Iterator[Item]:
     """
     Yield the rows of a data set, for `score_many`, one by one.
@@ -358,9 +362,12 @@ def read_dataset(
         metrics: those whose options are read from the columns.
         prompt: of all pictures of a folder, in place of captions.
         prompts: a file with the prompts of a folder by picture, in place of captions.
+        frames_column: has the list of frames of each row, in place of one picture.
+        metrics_column: names the metrics of each row, of *metrics*.
         no_prompt: read no prompts, for metrics that need none.
         image_part: of several pictures of a sample in a tar, `left` for `KEY.left.png`.
         prompt_from_name: the regular expression of the prompt in the name of a folder's picture.
+        uses: the columns of related pictures that are read; `()` where a column `source` is something else.
 
     Raises:
         InputError: nothing can be read from *source*, or none of its first rows has the columns.
@@ -371,19 +378,19 @@ def read_dataset(
         Path(source),
         image_column,
         prompt_column,
+        frames_column=frames_column,
         metrics=metrics,
         prompt=prompt,
         prompts=by_name,
         no_prompt=no_prompt,
+        metrics_column=metrics_column,
         image_part=image_part,
         prompt_from_name=prompt_from_name,
     )
     for row in dataset:
         try:
-            if row.fault:
-                raise ValueError(row.fault)
-            image: Any = row.read()
-        except (OSError, ValueError) as exc:
-            why = row.fault or f"{row.place}: {getattr(exc, 'strerror', None) or exc}"
-            image = BadImageError(f"cannot read the file: {why}")
-        yield Item(prompt=row.prompt, image=image, id=row.image or row.place, options=row.options)
+            item, _ = row.item(uses, None, None)
+        except ValueError as exc:
+            error: Any = BadImageError(f"cannot read the file: {exc}")
+            item = Item(prompt=row.prompt, image=error, options=row.options, metrics=row.metrics)
+        yield replace(item, id=row.image or row.place)

@@ -200,13 +200,13 @@ class Row:
             raise ValueError(self.fault)
         try:
             files = self.read_frames()
-            related = {column: self.read_related(column) for column in uses}
+            related = {column: self.read_related(column) for column in uses if column in self.related}
             check_images(files, related, max_bytes)
         except OSError as exc:
             raise ValueError(f"{self.place}: {exc.strerror or exc}") from exc
         except ValueError as exc:
             raise ValueError(f"{self.place}: {exc}") from exc
-        references, source = related.get("references", []), related.get("source", [])
+        references, source = related.get("references", ()), related.get("source", ())
         sha256 = digest(*files, *references, *source[:1])
         item = Item(
             prompt=self.prompt,

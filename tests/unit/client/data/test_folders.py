@@ -115,3 +115,38 @@ def test_an_item_whose_row_cannot_be_read_has_the_error_in_the_place_of_its_pict
     assert isinstance(bad.image, BadImageError)
     with pytest.raises(BadImageError, match="row 2, column image is no path of a file"):
         encoded(bad.image)
+
+
+def test_an_item_has_all_pictures_of_its_row(tmp_path):
+    """The frames in place of one picture, the picture before the edit, and those it is compared with."""
+    for colour in ("red", "lime", "blue", "white"):
+        (tmp_path / f"{colour}.png").write_bytes(png(colour))
+    row = {"prompt": "x", "views": ["red.png", "lime.png"], "source": "blue.png", "references": ["white.png"]}
+    (tmp_path / "rows.jsonl").write_text(json.dumps(row), "utf-8")
+    [item] = read_dataset(tmp_path / "rows.jsonl", frames_column="views")
+
+    assert [png("red"), png("lime")] == item.image.frames
+    assert (png("blue"), [png("white")]) == (item.source, item.references)
+    assert "red.png, lime.png" == item.id
+
+
+def test_a_column_named_as_one_of_pictures_may_be_something_else(folder):
+    """Of a data set with the column `source`, for metrics that use no such picture."""
+    table = folder / "rows.jsonl"
+    table.write_text('{"image": "a.png", "prompt": "x", "source": "a photo site"}', "utf-8")
+    [read], [wrong] = read_dataset(table, uses=()), read_dataset(table)
+
+    assert (PICTURE, None) == (read.image, read.source)
+    with pytest.raises(BadImageError, match="a photo site: no such file"):
+        encoded(wrong.image)
+
+
+@pytest.mark.parametrize("image", ["a.png", "none.png"])
+def test_an_item_has_the_metrics_and_options_of_its_row(folder, image):
+    """Of those that are named, also with a picture that cannot be read: its error is of these metrics."""
+    row = {"image": image, "prompt": "x", "by": ["ocr"], "ocr.text": "STOP"}
+    (folder / "rows.jsonl").write_text(json.dumps(row), "utf-8")
+    [item] = read_dataset(folder / "rows.jsonl", ["ocr", "vqascore"], metrics_column="by")
+
+    assert ["ocr"] == list(item.metrics)
+    assert {"ocr": {"text": "STOP"}} == item.options
