@@ -39,10 +39,8 @@ from collections import Counter
 
 from scoregate.calibration import noted
 from scoregate.cli.arguments import NO_SCORE, OK, CommandText, add_commands, add_settings, settings_of
-from scoregate.decisions.fit import FitSettings, fitted
-from scoregate.decisions.policies import as_toml
+from scoregate.decisions.fit import FitSettings, fit_policy
 from scoregate.decisions.trial import LABELS, DecisionChange, Trial, TrialSettings, tried
-from scoregate.errors import InputError
 from scoregate.policy import Verdict
 from scoregate.text import say, shown, table
 
@@ -125,14 +123,8 @@ def of_all(trial: Trial) -> str:
 
 def run_fit(arguments: argparse.Namespace) -> int:
     """Write a policy, and print its figures."""
-    settings = settings_of(FitSettings, arguments)
-    found = fitted(settings)
+    found = fit_policy(settings_of(FitSettings, arguments))
     for note in (*found.table.warnings, *noted(found.table.left_out, found.table.read)):
         say(f"warning: {note}")
-    text = as_toml(found.policy(settings.name), found.lines())
-    if settings.out.suffix.lower() != ".toml":
-        raise InputError(f"{settings.out}: the name must end in .toml")
-    with settings.out.open("x", encoding="utf-8") as file:  # it may be a profile, which people wrote
-        file.write(text)
     print("\n".join([f"accept = {found.accept}", *(f"  {line}" for line in found.lines())]))
     return OK

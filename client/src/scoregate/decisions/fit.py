@@ -20,7 +20,7 @@ from scoregate.calibration import (
     share,
     turned,
 )
-from scoregate.decisions.policies import NamedPolicy, policy_name
+from scoregate.decisions.policies import NamedPolicy, as_toml, policy_name
 from scoregate.errors import InputError, NoResultError, named
 from scoregate.expression import Condition
 from scoregate.policy import Policy
@@ -143,6 +143,23 @@ class Fit:
             f"true accept rate {self.true_accepts}",
             f"false accept rate {self.false_accepts}",
         ]
+
+
+def fit_policy(settings: FitSettings) -> Fit:
+    """
+    Write the policy of `fitted`, with its figures as comments.
+
+    Raises:
+        InputError, NoResultError: as `fitted`; or the name of the policy's file does not end in .toml.
+        FileExistsError: there is such a file.
+    """
+    if settings.out.suffix.lower() != ".toml":
+        raise InputError(f"{settings.out}: the name must end in .toml")
+    found = fitted(settings)
+    text = as_toml(found.policy(settings.name), found.lines())
+    with settings.out.open("x", encoding="utf-8") as file:  # it may be a profile, which people wrote
+        file.write(text)
+    return found
 
 
 def fitted(settings: FitSettings) -> Fit:

@@ -3,6 +3,7 @@
 import json
 import random
 import tomllib
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import sqrt
@@ -12,7 +13,15 @@ import pytest
 from scoregate.calibration import calibrated, read_samples
 from scoregate.cli.main import main
 from scoregate.decisions.fit import FitSettings as Settings
-from scoregate.decisions.fit import LabelledRow, best_pair, fitted, halves, most_allowed, passes
+from scoregate.decisions.fit import (
+    LabelledRow,
+    best_pair,
+    fit_policy,
+    fitted,
+    halves,
+    most_allowed,
+    passes,
+)
 from scoregate.decisions.policies import NamedPolicy, PolicyFile, as_toml, policy_of
 from scoregate.errors import InputError, NoResultError
 from scoregate.expression import Condition
@@ -275,6 +284,16 @@ def test_a_metric_whose_name_is_none_of_an_expression_has_no_policy(tmp_path):
 
     with pytest.raises(InputError, match="the text cannot be parsed"):
         fitted(settings(path, metrics=("my score",))).policy("show")
+
+
+def test_a_call_writes_the_policy_that_it_returns(tmp_path):
+    """As the command does; a name with another ending is refused before the rows are read."""
+    given = settings(write(tmp_path / "rows.jsonl", rows_of(1, count=400)), name="strict")
+    found = fit_policy(given)
+
+    assert found.accept == policy_of(PolicyFile(file=given.out)).rules.accept.text
+    with pytest.raises(InputError, match=r"policy\.json: the name must end in \.toml"):
+        fit_policy(replace(given, scores=tmp_path / "none.jsonl", out=tmp_path / "policy.json"))
 
 
 def test_options_of_any_kind_come_back_from_the_file():
