@@ -17,14 +17,11 @@ shows all. `-o FILE` writes JSON. A file that is no picture is decided by the po
 """
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import scoregate
 from scoregate.cli.arguments import NO_SCORE, OK, add_settings, service_of, settings_of
 from scoregate.cli.warnings import warn
-from scoregate.records import check_json
 from scoregate.runs.request import DecisionSettings, decide_images
 from scoregate.text import complain, table
 
@@ -37,12 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some picture is not accepted."""
     settings = settings_of(DecisionSettings, arguments)
-    if settings.out:
-        check_json(settings.out)
     decisions, names, faults = decide_images(settings, service_of(arguments))
     complain(*faults)
-    if settings.out:
-        settings.out.write_text(json.dumps(as_json(decisions, names), indent=1) + "\n", "utf-8")
     print(as_text(decisions, names))
     complain(*complaints(decisions, names))
     warn(decisions, names)
@@ -68,32 +61,3 @@ def complaints(decisions: scoregate.Decisions, names: Sequence[str]) -> Iterator
     for name, one in zip(names, decisions, strict=True):
         for metric, error in one.errors.items():
             yield f"{name}: no {metric}: {error.code}: {error.detail}"
-
-
-def as_json(decisions: scoregate.Decisions, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Return the decisions as JSON."""
-    return [
-        {"picture": name, **fields_of(one), "scores": dict(one.scores), "errors": errors_of(one)}
-        | (
-            {"policies": {name: fields_of(each) for name, each in one.policies.items()}}
-            if one.policies
-            else {}
-        )
-        for name, one in zip(names, decisions, strict=True)
-    ]
-
-
-def fields_of(one: scoregate.Decision) -> dict[str, Any]:
-    """Return what is of one policy."""
-    return {
-        "policy": one.policy,
-        "decision": one.decision,
-        "because": one.because,
-        "skipped": list(one.skipped),
-        "decision_id": one.decision_id,
-    }
-
-
-def errors_of(one: scoregate.Decision) -> dict[str, Any]:
-    """Return the errors of a decision as JSON."""
-    return {name: error.as_json() for name, error in one.errors.items()}

@@ -31,7 +31,6 @@ What the report has:
 """
 
 import argparse
-import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -47,7 +46,6 @@ from scoregate.cli.arguments import (
 from scoregate.decisions.erasure import EraseSettings, erase
 from scoregate.decisions.export import ExportSettings, export
 from scoregate.decisions.labels import LabelSettings, SampleSettings, label, sample
-from scoregate.records import check_json, check_page
 from scoregate.report.decisions.settings import ReportSettings
 from scoregate.text import complain, say
 
@@ -86,21 +84,12 @@ def run_sample(settings: SampleSettings) -> int:
 def run_report(settings: ReportSettings) -> int:
     """Print the figures, and write the page."""
     try:  # the other commands need none of the packages
-        from scoregate.report.decisions.content import content_of
-        from scoregate.report.decisions.page import as_text, page
-        from scoregate.report.html import write_html
+        from scoregate.report.decisions.page import as_text, report
     except ModuleNotFoundError as exc:
         extra = "pip install './client[evaluate]' in a checkout of Scoregate"
         raise UsageError(f"decisions report needs {exc.name}: {extra}") from exc
+    content = report(settings)
     if settings.html:
-        check_page(settings.html)
-    if settings.out:
-        check_json(settings.out)
-    content = content_of(settings)
-    if settings.out:
-        settings.out.write_text(f"{json.dumps(content, allow_nan=False)}\n", "utf-8")
-    if settings.html:
-        write_html(settings.html, page(content))
         say(str(settings.html))
     print(as_text(content))
     return OK

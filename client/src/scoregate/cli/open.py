@@ -9,12 +9,9 @@ import argparse
 import os
 import sys
 import webbrowser
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated
 
 from scoregate.cli.arguments import OK, UsageError, add_settings, settings_of
-from scoregate.settings import Setting
+from scoregate.report.result_page import ResultPageSettings, write_result_page
 
 DISPLAYS = (
     "DISPLAY",
@@ -23,35 +20,16 @@ DISPLAYS = (
 )  # without one, Linux has browsers for terminals alone
 
 
-@dataclass(frozen=True, kw_only=True)
-class OpenCommand:
-    """Settings of a page."""
-
-    result: Annotated[
-        Path,
-        Setting(
-            "results of batch, the folder of versus or of bench run, tables of bench, a log of decisions",
-            positional=True,
-            metavar="RESULT",
-        ),
-    ]
-    out: Annotated[
-        Path | None, Setting("the page (default: next to RESULT)", ("-o", "--out"), metavar="PAGE")
-    ] = None
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_settings(parser, OpenCommand)
+    add_settings(parser, ResultPageSettings)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the path of the page, and show it."""
-    settings = settings_of(OpenCommand, arguments)
+    settings = settings_of(ResultPageSettings, arguments)
     try:  # most pages need the packages of an extra
-        from scoregate.report.result_page import write_result_page
-
-        page = write_result_page(settings.result, settings.out)
+        page = write_result_page(settings)
     except ModuleNotFoundError as exc:
         extra = "pip install './client[evaluate]' in a checkout of Scoregate"
         raise UsageError(f"open needs {exc.name}: {extra}") from exc

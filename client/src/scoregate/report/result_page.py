@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Annotated, Any
 
 from scoregate.data.rows import Row
 from scoregate.errors import InputError
@@ -18,6 +18,7 @@ from scoregate.runs.generators import COMPARISON
 from scoregate.runs.manifest import beside, read_manifest, source_in
 from scoregate.runs.plan import Line
 from scoregate.runs.results import lines_of, plan_in, results_in
+from scoregate.settings import Setting
 from scoregate.text import meant_file
 
 SQLITE = b"SQLite format 3\0"
@@ -37,18 +38,34 @@ RESULT_KINDS = (
 Write = Callable[[Path], object]  # writes a page
 
 
-def write_result_page(result: Path, out: Path | None = None) -> Path:
+@dataclass(frozen=True, kw_only=True)
+class ResultPageSettings:
+    """Settings of the page of a result."""
+
+    result: Annotated[
+        Path,
+        Setting(
+            "results of batch, the folder of versus or of bench run, tables of bench, a log of decisions",
+            positional=True,
+            metavar="RESULT",
+        ),
+    ]
+    out: Annotated[
+        Path | None, Setting("the page (default: next to RESULT)", ("-o", "--out"), metavar="PAGE")
+    ] = None
+
+
+def write_result_page(settings: ResultPageSettings) -> Path:
     """
     Write the page of a result, and return its path; `bench run` has written one, which is returned.
 
-    Args:
-        out: by default a file next to the result, or in a folder for temporary files if none can be written
-            there.
+    By default it is a file next to the result, or one in a temporary folder if none can be written there.
 
     Raises:
         InputError: it is no result, or its data set is not there any more.
         OSError: a file cannot be read or written.
     """
+    result, out = settings.result, settings.out
     if not result.exists():
         raise InputError(f"{result}: no such file or folder{meant_file(result)}")
     if (page := page_of(result)) and out is None:
@@ -150,10 +167,10 @@ def write_versus(folder: Path, generators: list[Path], page: Path) -> None:
 
 def write_decisions(log: Path, page: Path) -> None:
     """Write the page of `decisions report` about a log."""
-    from scoregate.report.decisions.content import content_of
+    from scoregate.report.decisions.page import report
     from scoregate.report.decisions.settings import ReportSettings
 
-    write_figures(content_of(ReportSettings(logs=[log])), page)
+    report(ReportSettings(logs=[log], html=page))
 
 
 def write_figures(content: Mapping[str, Any], page: Path) -> None:

@@ -1,5 +1,6 @@
 """Pictures that people name, in one request: scored, ranked, compared, or decided about."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -13,6 +14,7 @@ from scoregate.data.sources import names_of, read_images, tiles_of, tried
 from scoregate.data.tiles import grid_of
 from scoregate.errors import InputError, NoResultError, named
 from scoregate.local import Service
+from scoregate.records import check_json
 from scoregate.results import lower_is_better
 from scoregate.runs.summary import ScoreFigures
 from scoregate.settings import (
@@ -354,15 +356,48 @@ class DecidedImages(NamedTuple):
     names: Sequence[str]
     faults: Sequence[str]
 
+    def as_json(self) -> list[dict[str, Any]]:
+        """Return the decisions as JSON."""
+        return [
+            {"picture": name, **fields_of(one), "scores": dict(one.scores), "errors": errors_of(one)}
+            | (
+                {"policies": {name: fields_of(each) for name, each in one.policies.items()}}
+                if one.policies
+                else {}
+            )
+            for name, one in zip(self.names, self.decisions, strict=True)
+        ]
+
+
+def fields_of(one: scoregate.Decision) -> dict[str, Any]:
+    """Return what is of one policy."""
+    return {
+        "policy": one.policy,
+        "decision": one.decision,
+        "because": one.because,
+        "skipped": list(one.skipped),
+        "decision_id": one.decision_id,
+    }
+
+
+def errors_of(one: scoregate.Decision) -> dict[str, Any]:
+    """Return the errors of a decision as JSON."""
+    return {name: error.as_json() for name, error in one.errors.items()}
+
 
 def decide_images(settings: DecisionSettings, service: Service) -> DecidedImages:
     """
-    Decide about pictures; one that cannot be read is decided by the policy.
+    Decide about pictures, and write the decisions into the file `out`, if there is one.
+
+    A picture that cannot be read is decided by the policy.
 
     Raises:
-        InputError: a file that was named does not exist.
+        InputError: a file that was named does not exist, or `out` cannot have JSON.
+        OSError: `out` cannot be written.
         ScoregateError: the request failed as a whole.
     """
+    if settings.out:
+        check_json(settings.out)
     names, read = [], []
     for given in settings.images:
         for name in names_of(given):
@@ -377,7 +412,10 @@ def decide_images(settings: DecisionSettings, service: Service) -> DecidedImages
     with replace(service, policies=str(settings.policy_file or "")).client() as client:
         policy = policies[0] if len(policies) == 1 else policies
         decisions = client.decide_items(items, policy, keep=settings.keep or 1)
-    return DecidedImages(decisions, names, [why for _, why in read if why])
+    found = DecidedImages(decisions, names, [why for _, why in read if why])
+    if settings.out:
+        settings.out.write_text(json.dumps(found.as_json(), indent=1) + "\n", "utf-8")
+    return found
 
 
 # --- the client of a request ---

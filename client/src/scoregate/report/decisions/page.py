@@ -1,5 +1,6 @@
 """The report on logs of decisions as a page and as text."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -7,7 +8,10 @@ from typing import Any
 
 from scoregate.decisions.logs import DECISIONS
 from scoregate.formats import NO_VALUE, cell, printed
-from scoregate.report.html import facts, in_sections, note, safe, table
+from scoregate.records import check_json, check_page
+from scoregate.report.decisions.content import content_of
+from scoregate.report.decisions.settings import ReportSettings
+from scoregate.report.html import facts, in_sections, note, safe, table, write_html
 from scoregate.report.parts import MissingPartError, part, text
 from scoregate.report.rows import EMPTY_CELL
 
@@ -45,6 +49,26 @@ NEAREST = (
     " pictures. Margins of different metrics are not comparable. The log has no pictures: find them"
     " by their digest or your id."
 )
+
+
+def report(settings: ReportSettings) -> dict[str, Any]:
+    """
+    Return the figures of logs; write them into the file `out`, and the page into `html`, if these are named.
+
+    Raises:
+        InputError: a log is not valid, or a file cannot have JSON or a page.
+        OSError: a file cannot be written.
+    """
+    if settings.html:
+        check_page(settings.html)
+    if settings.out:
+        check_json(settings.out)
+    content = content_of(settings)
+    if settings.out:
+        settings.out.write_text(f"{json.dumps(content, allow_nan=False)}\n", "utf-8")
+    if settings.html:
+        write_html(settings.html, page(content))
+    return content
 
 
 def as_text(content: ReportContent) -> str:

@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 
 from scoregate.cli.main import main
+from scoregate.report.decisions import page
 from scoregate.report.decisions.drift import drift
 from scoregate.report.decisions.policy_log import margin
+from scoregate.report.decisions.settings import ReportSettings
 from service.decisions import schema
 from tests.support.decision_logs import write
 from tests.support.decision_records import record
@@ -88,6 +90,18 @@ def logs(folder):
     write(folder / "decisions-1.sqlite3", *rows[::2])
     write(folder / "decisions-2.sqlite3", *rows[1::2])
     return ["decisions-1.sqlite3", "decisions-2.sqlite3"], rows
+
+
+def test_a_call_returns_the_figures_and_writes_what_its_settings_name(folder):
+    """As the command does, which prints them."""
+    write(folder / "a.sqlite3", [scored("a", 0.6)])
+    found = page.report(
+        ReportSettings(logs=[folder / "a.sqlite3"], out=folder / "a.json", html=folder / "a.html")
+    )
+
+    assert 1 == found["rows"]
+    assert found == json.loads((folder / "a.json").read_text("utf-8"))
+    assert page.page(found) == (folder / "a.html").read_text("utf-8")
 
 
 def test_rows_are_counted_by_policy_and_day_over_all_logs(logs, folder):
