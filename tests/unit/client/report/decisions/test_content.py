@@ -94,7 +94,7 @@ def logs(folder):
 
 def test_a_call_returns_the_figures_and_writes_what_its_settings_name(folder):
     """As the command does, which prints them."""
-    write(folder / "a.sqlite3", [scored("a", 0.6)])
+    write(folder / "a.sqlite3", scored("a", 0.6))
     found = page.report(
         ReportSettings(logs=[folder / "a.sqlite3"], out=folder / "a.json", html=folder / "a.html")
     )
