@@ -11,14 +11,13 @@ from time import monotonic
 from typing import Any
 
 from models.core.calls import Call, decoding_s, images_in_use
-from models.core.contract import ModelInfo, Prepared
+from models.core.contract import ModelInfo
 from models.core.outcomes import CallResult
 from service.core.concurrency.tasks import Tasks
 from service.core.errors import (
     DeadlineExceeded,
     Draining,
     LaneFull,
-    ModelChanged,
     ModelFault,
     Overloaded,
     ScoregateError,
@@ -253,7 +252,7 @@ class Handle:
             for job, made in zip(jobs, prepared, strict=True):
                 job.prepared_s = prepared_s
                 if not job.result.done():  # without a result, callers still wait
-                    self._queue(job, made)
+                    self.backend.start_or_refuse(job, made)
         except Exception as exc:
             fault = ModelFault(f"the model {self.name} failed to prepare this call")
             log.error("group not prepared", extra={"model": self.name}, exc_info=exc)
@@ -261,19 +260,7 @@ class Handle:
             for job in jobs:
                 del self._groups[job]
                 if job.prepared is None:
-                    job.answer(fault or Draining())  # the task is cancelled: the event loop ends
-
-    def _queue(self, job: Job, made: Prepared | ScoregateError) -> None:
-        """Queue a job, or answer it with its error."""
-        try:
-            if isinstance(made, ScoregateError):
-                raise made
-            if job.model is not None and job.model.identity != self.backend.info.identity:
-                raise ModelChanged
-            job.prepared = made
-            self.backend.start(job)
-        except ScoregateError as refusal:
-            job.answer(refusal)
+                    job.refuse(fault or Draining())  # the task is cancelled: the event loop ends
 
     async def _wait(self, jobs: Sequence[Job], context: Context) -> list[JobResult]:
         """Wait for the results of *jobs* as one caller, record their timings, and return them."""

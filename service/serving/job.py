@@ -127,6 +127,7 @@ class JobResult:
         ran_s: seconds that its batch took; 0 if no batch finished.
         batch: the traceparent of its batch's span; empty if that was not recorded.
         decoded_s, prepared_s: seconds of these stages in a replica; 0 for a model of this process.
+        refused: it ended before a batch could take it, by an error or its deadline, and is not counted.
     """
 
     outcome: CallResult | ScoregateError
@@ -135,6 +136,7 @@ class JobResult:
     batch: str = ""
     decoded_s: float = 0.0
     prepared_s: float = 0.0
+    refused: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -207,12 +209,12 @@ class Job:
         """Note that its batch begins."""
         self.running, self.waited_s = True, now - self.arrived
 
-    def answer(self, outcome: CallResult | ScoregateError, ran_s: float = 0.0) -> None:
-        """Set the result, unless the callers have gone."""
-        self.finish(JobResult(outcome, self.waited_s, ran_s, self.batch))
+    def refuse(self, reason: ScoregateError) -> None:
+        """Set the error of a call that no batch has taken."""
+        self.finish(JobResult(reason, self.waited_s, refused=True))
 
     def finish(self, result: JobResult) -> None:
-        """Set a *result* from elsewhere, unless the callers have gone."""
+        """Set the *result*, unless the callers have gone."""
         if not self.result.done():
             self.answered = monotonic()
             self.result.set_result(result)

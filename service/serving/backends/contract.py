@@ -13,7 +13,15 @@ from models.core.calls import Call
 from models.core.contract import ModelError, ModelInfo, Prepared
 from models.images.formats.contract import DecoderKilled
 from models.images.image import ImageError
-from service.core.errors import CallRefused, ImageUndecodable, Invalid, ModelFault, NotReady, ScoregateError
+from service.core.errors import (
+    CallRefused,
+    ImageUndecodable,
+    Invalid,
+    ModelChanged,
+    ModelFault,
+    NotReady,
+    ScoregateError,
+)
 from service.core.lanes import INTERACTIVE
 from service.serving.admission import AdmissionForecast, Demand, Reservation, WorkEstimate
 from service.serving.batcher.scheduler import HostedModel, Scheduler
@@ -239,6 +247,18 @@ class Backend(ABC):
     @abstractmethod
     def start(self, job: Job) -> None:
         """Queue a prepared job.  Raises `ScoregateError` if it is rejected."""
+
+    def start_or_refuse(self, job: Job, made: Prepared | ScoregateError) -> None:
+        """Queue a job, or end it with the error of its preparation or of `start`."""
+        try:
+            if isinstance(made, ScoregateError):
+                raise made
+            if job.model is not None and job.model.identity != self.info.identity:
+                raise ModelChanged
+            job.prepared = made
+            self.start(job)
+        except ScoregateError as refusal:
+            job.refuse(refusal)
 
 
 Prepare = Callable[[Call], Prepared]

@@ -441,7 +441,7 @@ class Queue:
         for lane in self._lanes.values():
             while (first := next(iter(lane), None)) and first.has_gone(now):
                 self._remove(first)
-                first.answer(DeadlineExceeded(stage="queue"))
+                first.refuse(DeadlineExceeded(stage="queue"))
         return batch
 
     def take_all(self, now: float) -> list[Job]:
@@ -450,7 +450,7 @@ class Queue:
         for job in jobs:
             self._remove(job)
             if job.has_gone(now):
-                job.answer(DeadlineExceeded(stage="queue"))
+                job.refuse(DeadlineExceeded(stage="queue"))
         return [job for job in jobs if not job.result.done()]
 
     def finished(self, cost: int, seconds: float, gap_s: float = 0.0) -> None:
@@ -482,8 +482,9 @@ def answer(
 
     A call that is in a batch of this process, or was sent to a model server or a replica, ends here once,
     also after a fault or without callers.  So does a call that waits, also for a retry, when its queue ends
-    by a fault or a shutdown.  A waiting call without callers, or past its deadline, ends elsewhere, and is
-    not counted.  The cost model learns from batches in which a call succeeded, with the tokens of all their
+    by a fault or a shutdown.  A call that no batch took ends elsewhere: one without callers, and by
+    `Job.refuse` one that could not be prepared or is past its deadline.  It is not counted, also if a replica
+    refused it.  The cost model learns from batches in which a call succeeded, with the tokens of all their
     calls, which ran in the same seconds: how soon a whole batch fails is no measure of the work.  The cache
     stores the results that are set here.
 
@@ -507,8 +508,9 @@ def answer(
     for job, result in zip(jobs, accepted, strict=True):
         gone = job.result.done()
         job.finish(result)
-        waited_s = result.waited_s if job.running else None
-        instruments.count_call(name, job.lane, result.outcome, waited_s, gone=gone)
+        if not result.refused:
+            waited_s = result.waited_s if job.running else None
+            instruments.count_call(name, job.lane, result.outcome, waited_s, gone=gone)
 
 
 def fail(

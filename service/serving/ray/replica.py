@@ -11,7 +11,6 @@ from models.core.calls import decoding_s
 from models.core.contract import Model
 from models.core.settings import PlacedSettings
 from service.core.concurrency.cpu_threads import cpu_threads
-from service.core.errors import ScoregateError
 from service.core.lanes import INTERACTIVE
 from service.core.settings.tree import Settings
 from service.observability.logs import configure_logging
@@ -110,13 +109,7 @@ class Replica:
         decoded_s = decoding_s(calls, began)
         prepared_s = monotonic() - began - decoded_s
         for job, made in zip(jobs, prepared, strict=True):
-            try:
-                if isinstance(made, ScoregateError):
-                    raise made
-                job.prepared = made
-                self._backend.start(job)
-            except ScoregateError as refusal:
-                job.answer(refusal)
+            self._backend.start_or_refuse(job, made)
         await all_done([job.result for job in jobs])
         return [changed(job.result.result(), decoded_s=decoded_s, prepared_s=prepared_s) for job in jobs]
 

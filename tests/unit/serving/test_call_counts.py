@@ -9,15 +9,18 @@ from typing import Any
 
 import pytest
 
-from models.core.calls import GenerateCall
+from models.core.calls import GenerateCall, LikelihoodCall
 from models.core.contract import ModelError
 from models.core.outcomes import Likelihood, Reward
+from models.images.image import Image
 from service.core.errors import (
     CallRefused,
     DeadlineExceeded,
     Draining,
+    ImageUndecodable,
     ModelChanged,
     ModelFault,
+    ScoregateError,
     UpstreamFailed,
 )
 from service.observability.instruments import Instruments
@@ -165,9 +168,9 @@ async def replicated():
         backend,
     ):
 
-        def finish(outcome):
+        def finish(outcome, **more):
             for group in deployment.under_way:
-                group.said.set_result(GroupResult([JobResult(outcome)] * len(group.calls), Work()))
+                group.said.set_result(GroupResult([JobResult(outcome, **more)] * len(group.calls), Work()))
 
         def crash():
             deployment.under_way[0].said.set_exception(RuntimeError("a bug"))
@@ -191,7 +194,8 @@ async def replicated():
             "failed": lambda: finish(ModelFault("it failed")),
             "broke": lose,
             "replaced": replace,
-            "late": lambda: finish(DeadlineExceeded(stage="queue")),
+            "late": lambda: finish(DeadlineExceeded(stage="queue"), refused=True),
+            "refused": lambda: finish(ImageUndecodable("no picture"), refused=True),
             "crashed": crash,
             "closed": lambda: backend.__aexit__(),
         }
@@ -241,13 +245,24 @@ async def test_a_running_call_that_ends_without_a_result_is_counted_as_an_error(
         assert {"error": 1} == case.counted
 
 
-async def test_a_call_that_expires_with_a_replica_is_counted_as_an_error():
-    """The gateway had sent it."""
+@pytest.mark.parametrize("backend", [devices, server])
+async def test_a_call_that_cannot_be_prepared_is_not_counted(backend):
+    """No model had it."""
+    async with backend() as case:
+        task, _ = asking(case.handle, LikelihoodCall(Image(b"no picture"), "Is it?"))
+        [outcome] = await task
+        assert isinstance(outcome, ScoregateError)
+        assert ({}, 0) == (case.counted, case.waits)
+
+
+@pytest.mark.parametrize(("way", "error"), [("refused", ImageUndecodable), ("late", DeadlineExceeded)])
+async def test_a_call_that_no_batch_of_a_replica_took_is_not_counted(way, error):
+    """As where the model is in this process: it could not be prepared, or its deadline passed."""
     async with replicated() as case:
         task, _ = await case.begin(seconds=0.0)
-        await case.end("late")
-        assert [DeadlineExceeded] == [type(outcome) for outcome in await task]
-        assert {"error": 1} == case.counted
+        await case.end(way)
+        assert [error] == [type(outcome) for outcome in await task]
+        assert ({}, 0) == (case.counted, case.waits)
 
 
 @each_backend

@@ -4,7 +4,7 @@ import pytest
 
 from models.core.contract import Prepared
 from models.core.outcomes import Reward
-from service.core.errors import ModelFault
+from service.core.errors import DeadlineExceeded, ModelFault
 from service.serving.handle import stage
 from service.serving.job import Job, JobResult
 
@@ -57,21 +57,32 @@ def test_no_batch_takes_a_job_from_its_deadline_on():
     made = job()
 
     assert [False, True] == [made.has_gone(now) for now in (9.9, 10.0)]
-    made.answer(ModelFault())
+    made.refuse(ModelFault())
     assert made.has_gone(0.0)
 
 
-def test_the_result_of_a_job_has_its_times_and_its_batch():
-    """A job that no batch took has waited and run for no time."""
-    made, refused = job(), job()
-    made.arrived, made.batch = 2.0, "the traceparent of a span"
+def test_the_result_of_a_refused_job_has_the_time_that_it_waited():
+    """For a batch whose device was lost; a job that no batch took has waited and run for no time."""
+    made, refused, reason = job(), job(), DeadlineExceeded(stage="queue")
+    made.arrived = 2.0
     made.begin(5.0)
-    outcome = Reward((1.0,))
-    made.answer(outcome, 0.5)
-    refused.answer(outcome)
+    made.refuse(reason)
+    refused.refuse(reason)
 
-    assert JobResult(outcome, 3.0, 0.5, "the traceparent of a span") == made.result.result()
-    assert JobResult(outcome) == refused.result.result()
+    assert JobResult(reason, 3.0, refused=True) == made.result.result()
+    assert JobResult(reason, refused=True) == refused.result.result()
+
+
+def test_a_job_keeps_its_first_result():
+    """Also if it was cancelled."""
+    made, cancelled, first = job(), job(), JobResult(Reward((1.0,)))
+    cancelled.cancel()
+    for each in (made, cancelled):
+        each.finish(first)
+        each.refuse(ModelFault())
+
+    assert first is made.result.result()
+    assert cancelled.result.cancelled()
 
 
 def test_a_job_is_interactive_while_it_has_interactive_callers():

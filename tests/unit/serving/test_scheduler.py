@@ -8,7 +8,7 @@ from models.core.contract import Prepared
 from service.serving.admission import Demand
 from service.serving.batcher.batching import Queue
 from service.serving.batcher.scheduler import Capacity, HostedModel, RunningBatch, Scheduler
-from service.serving.job import Job
+from service.serving.job import Job, JobResult
 from tests.support.devices import begins
 
 
@@ -39,7 +39,7 @@ def ended(turns, turn, now, seconds):
     """The calls of a batch that began and took so long."""
     for call in turn.jobs:
         call.begin(now)
-        call.answer("outcome", seconds)
+        call.finish(JobResult("outcome", call.waited_s, seconds))
     turns.progress = now + seconds
     turns.end(turn, now + seconds)
     return turn.jobs
@@ -467,7 +467,7 @@ def test_an_idle_models_own_time_is_unknown_ten_seconds_after_its_last_batch():
     assert 60.0 == run_s(20.0)
     turns.end(batch, 20.0)
     for call in batch.jobs:
-        call.answer("outcome")
+        call.finish(JobResult("outcome"))
     assert [60.0, 0.0] == [run_s(29.9), run_s(30.0)]
 
 

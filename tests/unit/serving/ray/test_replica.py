@@ -7,9 +7,11 @@ from contextlib import asynccontextmanager
 import pytest
 
 from models.core.calls import LikelihoodCall
+from models.core.outcomes import Likelihood
 from models.families.fake.model import GREY
 from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
+from service.core.errors import DeadlineExceeded, ImageUndecodable
 from service.core.lanes import LANES
 from service.serving.backends.local import LocalBackend
 from service.serving.batcher.batching import Queue
@@ -82,3 +84,14 @@ async def test_a_group_is_promoted_whenever_the_request_arrives(when):
     assert "interactive" == waiting
     assert not replica._under_way
     assert not replica._promoted
+
+
+async def test_a_result_shows_that_no_batch_of_the_replica_took_its_call():
+    """The picture could not be decoded, or the deadline had passed; gateways do not count such calls."""
+    async with replica_around(FakeVqa()) as (replica, _):
+        pictures = (GREY, 60.0), (Image(b"no picture"), 60.0), (GREY, -1.0)
+        sent = [Sent(LikelihoodCall(image, "Is it?"), "bulk", left_s) for image, left_s in pictures]
+        answered = await replica.ask("group", replica._described.model, sent)
+
+    outcomes = [(type(each.outcome), each.refused) for each in answered.results]
+    assert [(Likelihood, False), (ImageUndecodable, True), (DeadlineExceeded, True)] == outcomes
