@@ -114,11 +114,6 @@ FETCHED_FIRST = (CONFIG, OPEN_CLIP_CONFIG)  # they show the commit
 FETCHED_WEIGHTS = ("*.safetensors", "*pytorch_model*.bin")
 FETCHED_FILES = ("*.json", *FETCHED_WEIGHTS, "*.model")
 
-# A CLIP's repository may hold the same weights several times; the first that exists is fetched.
-CLIP_FETCHED = ("*.json", "*.txt", "*.model")
-CLIP_HUB_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")  # open_clip's own on a hub
-CLIP_FETCHED_WEIGHTS = (*CLIP_HUB_WEIGHTS, "model*.safetensors", "pytorch_model*.bin")
-
 # The revision of a CLIP's directory is a digest of these.
 CLIP_DATA_SUFFIXES = (".json", ".safetensors", ".bin", ".pt", ".pth", ".txt", ".model")
 

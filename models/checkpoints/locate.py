@@ -17,13 +17,7 @@ from huggingface_hub.errors import (
     RevisionNotFoundError,
 )
 
-from models.checkpoints.files import (
-    CLIP_FETCHED,
-    CLIP_FETCHED_WEIGHTS,
-    FETCHED_FILES,
-    FETCHED_FIRST,
-    FETCHED_WEIGHTS,
-)
+from models.checkpoints.files import FETCHED_FILES, FETCHED_FIRST, FETCHED_WEIGHTS
 from models.core.contract import CheckpointAway, CheckpointError
 from models.core.messages import in_short
 from models.core.passing import causes, is_passing, passes
@@ -306,12 +300,12 @@ def path_of(setting: str) -> Path:
 HUB_TIMEOUT_S = 10.0
 
 
-def pending_bytes(repository: str, revision: str = "", *, clip: bool = False) -> int:
+def pending_bytes(repository: str, revision: str = "", fetched: Sequence[Sequence[str]] = ()) -> int:
     """
     Return the bytes of *repository* that are not in the hub's local cache.
 
     Args:
-        clip: of the same weights in several files only the first that exists counts.
+        fetched: patterns of the files, as `Family.fetched`.
 
     Raises:
         CheckpointAway: the hub can't be reached now.
@@ -320,13 +314,12 @@ def pending_bytes(repository: str, revision: str = "", *, clip: bool = False) ->
     if not is_writable(cache_folder()):
         raise hub_error(f"{repository}: cannot be downloaded", repository, PermissionError())
     wanted_revision = named(revision)
-    patterns = [[*CLIP_FETCHED, weights] for weights in CLIP_FETCHED_WEIGHTS] if clip else [[*FETCHED_FILES]]
     try:
         # Unlike the list of files, this is not retried: a hub that is away is known at once.
         commit = huggingface_hub.model_info(repository, revision=wanted_revision, timeout=HUB_TIMEOUT_S).sha
-        for wanted in patterns:
+        for patterns in fetched or (FETCHED_FILES,):
             files = huggingface_hub.snapshot_download(
-                repository, revision=commit, allow_patterns=wanted, dry_run=True
+                repository, revision=commit, allow_patterns=[*patterns], dry_run=True
             )
             if any(file.filename.endswith((".safetensors", ".bin")) for file in files):
                 break

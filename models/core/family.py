@@ -112,6 +112,8 @@ class Family:
             has.  The function takes such a name and returns the settings of its table, or None if the library
             has no such model.
         served: how its models behind an API are named; None if they have no such names.
+        fetched: patterns of the files to download from a repository, the weights last; of several tuples the
+            first counts whose weights are there.  Empty: the files of `transformers`.
         exact: its models have float32 on a GPU, too, if only `--model` names them.
     """
 
@@ -128,6 +130,7 @@ class Family:
     signs: Signs = Signs()
     library: str = ""
     served: Served | None = None
+    fetched: tuple[tuple[str, ...], ...] = ()
     exact: bool = False
 
     def __post_init__(self) -> None:

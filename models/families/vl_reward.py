@@ -8,6 +8,7 @@ Reward models on a vision-language model of Qwen: chats, pixels, and the states 
 """
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,7 +29,9 @@ from models.checkpoints.locate import (
 )
 from models.checkpoints.pretrained import load_state
 from models.checkpoints.weights import DTYPES, read_file, translated
+from models.core.contract import Prepared
 from models.core.family import Family
+from models.core.outcomes import Reward
 from models.core.settings import TunedSettings
 from models.families.inputs import padded
 from models.families.reward_heads import HEAD_PREFIX, relu_head
@@ -225,7 +228,7 @@ class VlNetwork:
 # --- the model ----------------------------------------------------------------------------------
 
 
-class VlReward:
+class VlReward(ABC):
     """
     A loaded reward model; a family declares what its released code has.
 
@@ -234,7 +237,8 @@ class VlReward:
 
     Attributes:
         family: declaration of the family, with its base model.
-        weights: names of the file with the weights, of which the first that exists is read.
+        weights: names of the file with the weights, or a pattern; the first that exists is read, unless
+            `weights_files` is overridden.
         settings_files: names of other files of the checkpoint on which an output depends.
         network_class: class of transformers, without the language model's head.
         model_type: in the base model's configuration.
@@ -297,20 +301,27 @@ class VlReward:
     @classmethod
     def from_settings(cls, settings: TunedSettings) -> Self:
         """Load the model of a table.  Raises `CheckpointError`."""
-        arguments, base = located(settings, cls.family.base, cls.downloads())
+        arguments, base = located(settings, cls.family.base, (*cls.settings_files, *cls.weights))
         return cls(base=base, **arguments)
+
+    @abstractmethod
+    def prepare(self, call: Any) -> Prepared:
+        """Cut the images into patches and tokenise the prompt, as `Model.prepare`."""
+
+    @abstractmethod
+    def score(self, batch: Sequence[Prepared]) -> list[Reward]:
+        """Run the network once on the chats of all calls, as `Model.score`."""
+
+    @abstractmethod
+    def example(self) -> Any:
+        """Return a small call, as `Model.example`."""
 
     @classmethod
     def weights_files(cls, directory: Path) -> list[Path]:
         """Return the file with the weights.  Raises `CheckpointError`."""
         return [first_weights(directory, cls.weights)]
 
-    @classmethod
-    def downloads(cls) -> Sequence[str]:
-        """Return the names of the files to download from the checkpoint's repository; may be patterns."""
-        return cls.weights
-
-    def _read_settings(self, directory: Path) -> None:
+    def _read_settings(self, directory: Path) -> None:  # noqa: B027, most have none
         """Read a checkpoint's own settings, if its layout has some.  Raises `CheckpointError`."""
 
     def _pixels_in(self, base: Path) -> PatchPixels:

@@ -8,7 +8,7 @@ from models.core.copies import devices_of
 from models.core.family import BYTES_PER_NUMBER, Plan
 from models.core.machine import THIS_MACHINE, Machine
 from models.core.settings import ALL_DEVICES, LocalSettings, ModelSettings
-from models.families.clip import ClipSettings
+from models.families.registry import families
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.registry import assign, metrics
@@ -114,7 +114,7 @@ def pending(table: ModelSettings, plan: Plan) -> tuple[str, int]:
     if not HUB_ID.fullmatch(repository):
         return "", 0
     revision = "" if plan.repository else table.revision
-    return repository, pending_bytes(repository, revision, clip=isinstance(table, ClipSettings))
+    return repository, pending_bytes(repository, revision, families()[table.family].fetched)
 
 
 def memory(settings: Settings, planned: Mapping[str, Plan], machine: Machine) -> Iterator[str]:

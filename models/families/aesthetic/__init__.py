@@ -20,7 +20,7 @@ heads need OpenAI's ViT-L/14, which the service cannot check.
 from pydantic import Field
 
 from models.core.family import Family
-from models.families.clip import ClipSettings
+from models.families.clip import CLIP_FETCHED, ClipSettings
 
 AESTHETIC = "trl-lib/ddpo-aesthetic-predictor"  # the head; the CLIP below it is OpenAI's
 
@@ -41,6 +41,7 @@ FAMILY = Family(
     settings=AestheticSettings,
     loader="models.families.aesthetic.model:from_settings",
     planner="models.families.aesthetic.model:plan",
+    fetched=CLIP_FETCHED,
     exact=True,
     repositories={
         AESTHETIC: {

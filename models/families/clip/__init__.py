@@ -43,6 +43,11 @@ from models.core.settings import LocalSettings
 PICKSCORE = "yuvalkirstain/PickScore_v1"
 HPSV2 = "xswu/HPSv2"
 
+# A repository may hold the same weights several times; the first that exists is fetched.
+CLIP_HUB_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.bin")  # open_clip's own on a hub
+CLIP_FETCHED_WEIGHTS = (*CLIP_HUB_WEIGHTS, "model*.safetensors", "pytorch_model*.bin")
+CLIP_FETCHED = tuple(("*.json", "*.txt", "*.model", weights) for weights in CLIP_FETCHED_WEIGHTS)
+
 
 class ClipSettings(LocalSettings):
     """A CLIP by open_clip's name, in a directory, or on the hub."""
@@ -84,6 +89,7 @@ FAMILY = Family(
         },
     },
     library="models.families.clip.source:settings_of",
+    fetched=CLIP_FETCHED,
     exact=True,
     signs=Signs(files=(OPEN_CLIP_CONFIG,), model_types=("clip",)),
 )

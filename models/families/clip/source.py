@@ -14,9 +14,6 @@ from huggingface_hub import try_to_load_from_cache
 
 from models.checkpoints.files import (
     CLIP_DATA_SUFFIXES,
-    CLIP_FETCHED,
-    CLIP_FETCHED_WEIGHTS,
-    CLIP_HUB_WEIGHTS,
     OPEN_CLIP_CONFIG,
     open_clip_weights,
     weight_files,
@@ -28,7 +25,14 @@ from models.checkpoints.weights import mismatch, num_parameters, read_file
 from models.core.contract import CheckpointError
 from models.core.family import Plan
 from models.core.messages import in_short, quiet
-from models.families.clip import HPSV2, PICKSCORE, ClipSettings
+from models.families.clip import (
+    CLIP_FETCHED,
+    CLIP_FETCHED_WEIGHTS,
+    CLIP_HUB_WEIGHTS,
+    HPSV2,
+    PICKSCORE,
+    ClipSettings,
+)
 
 LOCAL_PREFIX, HUB_PREFIX = "local-dir:", "hf-hub:"  # open_clip's prefixes
 QUICKGELU_SUFFIX = "-quickgelu"  # open_clip's architectures with this activation end so
@@ -119,9 +123,9 @@ def find_name(name: str, pretrained: str, revision: str) -> Found:
 
 def fetch(repository: str, revision: str) -> Path:
     """Download the configuration of a repository and the first supported weights in it."""
-    for weights in CLIP_FETCHED_WEIGHTS:
-        directory = download(repository, revision, (*CLIP_FETCHED, weights))
-        if any(directory.glob(weights)):
+    for patterns in CLIP_FETCHED:
+        directory = download(repository, revision, patterns)
+        if any(directory.glob(patterns[-1])):
             return directory
     raise CheckpointError(f"{repository}: holds no weights (looked for {', '.join(CLIP_FETCHED_WEIGHTS)})")
 

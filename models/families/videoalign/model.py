@@ -34,7 +34,7 @@ from models.images.image import Image
 
 SETTINGS = "model_config.json"
 WEIGHTS = "model.pth"
-PATTERNS = (SETTINGS, f"checkpoint-*/{WEIGHTS}")
+STEPS = f"checkpoint-*/{WEIGHTS}"
 STEP_FOLDER = re.compile(r"checkpoint-(\d+)")
 
 PEFT_NAMES = re.compile(r"^base_model\.model\.|\.base_layer(?=\.)")  # PEFT adds these parts to a name
@@ -111,11 +111,11 @@ def weights_files(directory: Path) -> list[Path]:
     """Return the weights of the last step.  Raises `CheckpointError`."""
     steps = {
         int(found[1]): path
-        for path in directory.glob(f"checkpoint-*/{WEIGHTS}")
+        for path in directory.glob(STEPS)
         if (found := STEP_FOLDER.fullmatch(path.parent.name))
     }
     if not steps:
-        raise CheckpointError(f"{directory}: no weights found (looked for {PATTERNS[-1]})")
+        raise CheckpointError(f"{directory}: no weights found (looked for {STEPS})")
     return [steps[max(steps)]]
 
 
@@ -214,7 +214,7 @@ class VideoAlign(VlReward):
     """A loaded VideoAlign."""
 
     family = FAMILY
-    settings_files = (SETTINGS,)
+    settings_files, weights = (SETTINGS,), (STEPS,)
     weights_files = staticmethod(weights_files)
     network_class, model_type = Qwen2VLModel, "qwen2_vl"
     processor_class = Qwen2VLImageProcessorPil
@@ -222,10 +222,6 @@ class VideoAlign(VlReward):
     reward_tokens, media = REWARD_TOKENS, ("video",)
     head_names = (HEAD_WEIGHT,)
     _pixels: FramePixels
-
-    @classmethod
-    def downloads(cls) -> Sequence[str]:
-        return PATTERNS
 
     def _read_settings(self, directory: Path) -> None:
         self._config = read_config(directory)

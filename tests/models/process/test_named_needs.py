@@ -8,6 +8,7 @@ import httpx
 import pytest
 import torch
 
+from models.families.registry import families
 from service.core.settings import SettingsError
 from service.process import needs
 from service.process.check import plans
@@ -116,7 +117,7 @@ def test_files_without_room_are_said_so(hub_cache, fake_hub):
 
 
 def test_a_name_of_open_clip_is_downloaded_from_the_hub_that_says_the_size(hub_cache, fake_hub):
-    """The first of its files of weights counts; where only an address is known, the parameters do."""
+    """The first of its files of weights counts, as its family declares; for an address, the parameters."""
     fake_hub.files = [
         SimpleNamespace(filename="open_clip_model.safetensors", file_size=1_710_000_000, will_download=True)
     ]
@@ -126,6 +127,8 @@ def test_a_name_of_open_clip_is_downloaded_from_the_hub_that_says_the_size(hub_c
     assert ["clip: downloads 1.7 GB from the hub's timm/vit_large_patch14_clip_224.openai."] == [
         *needs.downloads(settings, planned)
     ]
+    [*_, (_, options)] = fake_hub.requests
+    assert families()["open_clip"].fetched[0] == tuple(options["allow_patterns"])
 
     elsewhere = replace(planned["clip"], repository="")
     assert ["clip: downloads ViT-L-14-quickgelu, openai, about 1.7 GB."] == [

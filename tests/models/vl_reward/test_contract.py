@@ -37,6 +37,12 @@ def test_the_families_share_their_constructor_and_their_loader(kind):
     assert found(family.weights) == kind.model.weights_files
 
 
+def test_a_family_declares_what_a_model_does_and_what_is_downloaded(kind):
+    """Its calls and its files; the class that the families share has none of its own."""
+    assert {"prepare", "score", "example"} == VlReward.__abstractmethods__ > kind.model.__abstractmethods__
+    assert kind.model.weights
+
+
 def test_prompts_become_the_tokens_of_the_released_code(kind, model):
     """With the instruction, the chat template, the reward tokens, and one token for so many patches."""
     for prompt in kind.said["prompts"]:
