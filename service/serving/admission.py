@@ -8,7 +8,7 @@ from service.core.errors import Overloaded
 from service.core.retry_after import Shortage, expected_wait_s
 
 MAX_REQUESTS = 1024  # verl-omni sends up to 800 in parallel
-MAX_ITEMS = 16 * 1024
+MAX_WAITING_ITEMS = 16 * 1024
 RETRIED_ITEMS_PER_S = 500  # items of all requests that are retried, whatever the state of their models
 
 
@@ -118,7 +118,7 @@ class WaitingRoom:
         if (
             self._bytes + size > self._max_bytes
             or self._requests >= MAX_REQUESTS
-            or self.items + items > MAX_ITEMS
+            or self.items + items > MAX_WAITING_ITEMS
         ):
             raise Overloaded(
                 "too many requests wait for their scores already",

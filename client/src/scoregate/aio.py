@@ -50,7 +50,7 @@ from scoregate.items import (
     name_of,
     names_of,
 )
-from scoregate.many import MATRIX_PAIRS, MAX_ITEMS, Many
+from scoregate.many import MATRIX_ITEMS, MAX_ITEMS, Many
 from scoregate.policy import Verdict
 from scoregate.ranking import Ranked, Ranking, ranking_of
 from scoregate.results import (
@@ -171,7 +171,7 @@ class AsyncClient:
         `Report.raise_for_errors`.
 
         Args:
-            items: `Item`, or pairs (image, prompt); up to the service's limit, 128 by default.  One whose
+            items: `Item`, or tuples (image, prompt); up to the service's limit, 128 by default.  One whose
                 picture cannot be encoded is not sent, and gets the error.
 
         Raises:
@@ -215,7 +215,7 @@ class AsyncClient:
 
     async def score_many(
         self,
-        pairs: Iterable[Item | tuple[ImageLike, str | None]],
+        items: Iterable[Item | tuple[ImageLike, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
@@ -230,7 +230,7 @@ class AsyncClient:
         """See `Client.score_many`."""
         many = Many(
             self,
-            pairs,
+            items,
             ScoreParams(names_of(metrics), options, explain, priority),
             concurrency=concurrency,
             batch_size=batch_size,
@@ -274,7 +274,7 @@ class AsyncClient:
 
         Raises:
             ImportError: NumPy is not installed.
-            ScoregateError: a pair has no score; the error names the picture and the prompt by index.
+            ScoregateError: an item has no score; the error names the picture and the prompt by index.
         """
         import numpy as np
 
@@ -282,10 +282,10 @@ class AsyncClient:
         every, texts = several(images), several(prompts, "prompts")
         if not (every and texts):
             return np.zeros((len(every), len(texts)))
-        pairs = [(image, text) for image in every for text in texts]
-        batch_size = len(texts) * max(1, MATRIX_PAIRS // len(texts)) if len(texts) <= MAX_ITEMS else MAX_ITEMS
+        items = [(image, text) for image in every for text in texts]
+        batch_size = len(texts) * max(1, MATRIX_ITEMS // len(texts)) if len(texts) <= MAX_ITEMS else MAX_ITEMS
         scored = self.score_many(
-            pairs, metric, options=options, concurrency=concurrency, batch_size=batch_size, priority=priority
+            items, metric, options=options, concurrency=concurrency, batch_size=batch_size, priority=priority
         )
         values = []
         async for result in scored:
@@ -455,7 +455,7 @@ class AsyncClient:
         Decide about items in one request, by a policy of the service's settings.
 
         Args:
-            items: `Item`, whose `group` is used here, or pairs (image, prompt).
+            items: `Item`, whose `group` is used here, or tuples (image, prompt).
             policy: several names decide from the same scores: the first decides, see `Decision.policies`.
             keep: the most items of a group that are accepted.
             fallback: the decision without an answer, for errors of the service or the network; by default

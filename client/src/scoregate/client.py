@@ -192,7 +192,7 @@ class Client:
     @hinted_generator
     def score_many(
         self,
-        pairs: Iterable[Item | tuple[ImageLike, str | None]],
+        items: Iterable[Item | tuple[ImageLike, str | None]],
         metrics: Sequence[str] | str = ("vqascore",),
         *,
         options: Mapping[str, Any] | None = None,
@@ -211,7 +211,7 @@ class Client:
         next run continues there.
 
         Args:
-            pairs: read lazily, some requests ahead.
+            items: as of `score_items`, read lazily, some requests ahead.
             concurrency: concurrent requests, each with its own `timeout_s` and retries.
             batch_size: items of a request.
             progress: show the progress on stderr.
@@ -226,7 +226,7 @@ class Client:
         """
         many = Many(
             self._inner,
-            pairs,
+            items,
             ScoreParams(names_of(metrics), options, explain, priority),
             concurrency=concurrency,
             batch_size=batch_size,

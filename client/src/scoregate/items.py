@@ -134,13 +134,13 @@ class Item:
             check_one(each, f"references[{place}]")
 
     @classmethod
-    def of(cls, pair: Item | tuple[ImageLike, str | None]) -> Item:
-        """Return an item, or a pair of a picture and its prompt.  Raises `TypeError` for anything else."""
-        if isinstance(pair, Item):
-            return pair
-        if isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[1], str | None):
-            return cls(prompt=pair[1], image=pair[0])
-        raise TypeError("give scoregate.Item or a pair (image, prompt)")
+    def of(cls, given: Item | tuple[ImageLike, str | None]) -> Item:
+        """Return an item, also of a tuple (image, prompt).  Raises `TypeError` for anything else."""
+        if isinstance(given, Item):
+            return given
+        if isinstance(given, (tuple, list)) and len(given) == 2 and isinstance(given[1], str | None):
+            return cls(prompt=given[1], image=given[0])
+        raise TypeError("give scoregate.Item or a tuple (image, prompt)")
 
 
 class Files:

@@ -30,7 +30,7 @@ from scoregate.results import Result, results_of, understood, without_warned
 from scoregate.text import Progress
 
 MAX_ITEMS = 128  # items of a request by the service's default
-MATRIX_PAIRS = 32  # pairs of a request, if a picture has no more
+MATRIX_ITEMS = 32  # items of a request, if a picture has no more
 MAX_BYTES = 32 * 2**20  # bytes of pictures in a request; one more still fits the service's 64 MB
 ITEM_POINTER = re.compile(r"/items/([0-9]{1,9})(?:/(.*))?")
 
@@ -79,7 +79,7 @@ class Many:
     def __init__(
         self,
         client: ScoringClient,
-        pairs: Iterable[Item | tuple[ImageLike, str | None]],
+        items: Iterable[Item | tuple[ImageLike, str | None]],
         params: ScoreParams,
         *,
         concurrency: int,
@@ -90,9 +90,9 @@ class Many:
     ) -> None:
         if concurrency < 1 or batch_size < 1:
             raise ValueError("concurrency and batch_size must be at least 1")
-        self._client, self._pairs, self._params, self._batch_size = client, pairs, params, batch_size
+        self._client, self._items, self._params, self._batch_size = client, items, params, batch_size
         self._allow_model_change = allow_model_change
-        self._progress = Progress(len(pairs) if isinstance(pairs, Sequence) else None) if progress else None
+        self._progress = Progress(len(items) if isinstance(items, Sequence) else None) if progress else None
         self._resume = None if resume is None else Resume(resume, params, strict=client.strict)
         self._models = self._resume.models if self._resume else {}  # models that gave the scores so far
         # Whether an item has metrics of its own, so that requests use different models.
@@ -103,8 +103,8 @@ class Many:
     def batches(self) -> Iterator[list[IndexedItem]]:
         """Yield the items in order, one list per request."""
         entries: list[IndexedItem] = []
-        for index, pair in enumerate(self._pairs):
-            item = Item.of(pair)
+        for index, given in enumerate(self._items):
+            item = Item.of(given)
             self._own |= bool(item.metrics)
             known = self._resume.known(index, item) if self._resume else None
             entries.append(IndexedItem(index, item, known))

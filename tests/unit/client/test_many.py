@@ -172,7 +172,7 @@ def test_neither_concurrency_nor_batch_may_be_none(answered):
     for wrong in ({"concurrency": 0}, {"batch_size": 0}):
         with pytest.raises(ValueError, match="at least 1"):
             list(answered(scored).score_many(PAIRS, **wrong))
-    with pytest.raises(TypeError, match="pair"):
+    with pytest.raises(TypeError, match="or a tuple"):
         list(answered(scored).score_many(["a.png"]))
 
 

@@ -8,7 +8,13 @@ import pytest
 
 from service.core.errors import DeadlineExceeded, Overloaded, TooLarge
 from service.core.lanes import BULK, INTERACTIVE
-from service.serving.admission import MAX_ITEMS, MAX_REQUESTS, RETRIED_ITEMS_PER_S, Demand, WaitingRoom
+from service.serving.admission import (
+    MAX_REQUESTS,
+    MAX_WAITING_ITEMS,
+    RETRIED_ITEMS_PER_S,
+    Demand,
+    WaitingRoom,
+)
 from service.serving.context import Context
 from service.serving.handle import Handle
 from tests.support.handles import asking, call, context, held, serving, until
@@ -143,7 +149,7 @@ async def test_room_is_seen_when_a_call_has_ended():
 async def test_so_many_bytes_and_items_may_wait_and_no_more():
     """What was taken is given back, and what does not wait takes nothing."""
     room = WaitingRoom(9)
-    for size, items in ((0, MAX_ITEMS), (9, 1)):
+    for size, items in ((0, MAX_WAITING_ITEMS), (9, 1)):
         with room.place(size, items) as first, room.place(1, 1) as second:
             first.take()
             first.take()  # once for all
