@@ -18,7 +18,6 @@ from service.core.errors import (
     DeadlineExceeded,
     Draining,
     LaneFull,
-    ModelFault,
     Overloaded,
     ScoregateError,
     TooLarge,
@@ -27,7 +26,7 @@ from service.core.lanes import BULK, INTERACTIVE
 from service.core.retry_after import QueuedWork, expected_wait_s
 from service.observability.tracing import Span
 from service.serving.admission import Demand, Place
-from service.serving.backends.contract import LOADED_STATE, Backend
+from service.serving.backends.contract import LOADED_STATE, Backend, not_prepared
 from service.serving.cache import NO_CACHE, Cache
 from service.serving.context import Context
 from service.serving.job import Job, JobResult, Promise, all_done
@@ -254,7 +253,7 @@ class Handle:
                 if not job.result.done():  # without a result, callers still wait
                     self.backend.start_or_refuse(job, made)
         except Exception as exc:
-            fault = ModelFault(f"the model {self.name} failed to prepare this call")
+            fault = not_prepared(self.name, exc)
             log.error("group not prepared", extra={"model": self.name}, exc_info=exc)
         finally:
             for job in jobs:

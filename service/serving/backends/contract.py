@@ -277,10 +277,15 @@ def prepare_all(prepare: Prepare, name: str, calls: Sequence[Call]) -> list[Prep
         except ModelError as exc:
             prepared.append(CallRefused(str(exc)))
         except Exception as exc:
-            fault = ModelFault(f"the model {name} failed to prepare this call")
-            fault.__cause__ = exc
-            prepared.append(fault)
+            prepared.append(not_prepared(name, exc))
     return prepared
+
+
+def not_prepared(name: str, cause: Exception) -> ModelFault:
+    """Return the error of a call of the model *name* whose preparation has a bug."""
+    fault = ModelFault(f"the model {name} failed to prepare this call")
+    fault.__cause__ = cause
+    return fault
 
 
 def not_decoded(error: ImageError) -> ScoregateError:

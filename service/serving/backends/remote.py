@@ -28,7 +28,7 @@ from service.observability.instruments import Instruments
 from service.serving.backends.contract import Backend, prepare_all
 from service.serving.backends.trust import LastCalls, Trust
 from service.serving.backends.upstream import NO_ROUTE_STATUSES, Joined, Unreachable, Upstream, explained
-from service.serving.batcher.batching import Queue, answer, checked, fail
+from service.serving.batcher.batching import Queue, answer, call_fault, checked, fail
 from service.serving.batcher.scheduler import Capacity, HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult, Promise
 
@@ -279,7 +279,7 @@ class RemoteBackend(Backend):
             case UpstreamError():
                 return UpstreamFailed(f"the server of {self.name} {explained(exc)}")
         log.error("call failed", extra={"model": self.name}, exc_info=exc)
-        return ModelFault(f"the model {self.name} failed on this call")
+        return call_fault(self.name)
 
 
 def abandon(task: "asyncio.Task[Any]", result: Promise[Any]) -> None:

@@ -520,6 +520,11 @@ def fail(
     answer(name, queue, jobs, [JobResult(reason, job.waited_s, batch=job.batch) for job in jobs], instruments)
 
 
+def call_fault(name: str) -> ModelFault:
+    """Return the error of a call on which the model *name* raised an exception, which is logged."""
+    return ModelFault(f"the model {name} failed on this call")
+
+
 def checked(name: str, outcome: Any) -> Any:
     """
     Return the *outcome* of the model *name*, or a `ModelFault` if it is a `ModelError` or not finite.

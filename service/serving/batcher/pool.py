@@ -14,7 +14,7 @@ from models.core.examples import same
 from service.core.errors import Draining, ModelFault, ScoregateError
 from service.observability.instruments import Instruments
 from service.observability.tracing import Span
-from service.serving.batcher.batching import TokenTally, answer, checked, fail
+from service.serving.batcher.batching import TokenTally, answer, call_fault, checked, fail
 from service.serving.batcher.device import (
     Device,
     ExecutionSlot,
@@ -229,7 +229,7 @@ class Pool:
                 return jobs[:middle], jobs[middle:]
             log.error("batch failed", extra={"model": hosted.name}, exc_info=exc)
             await self._check(batch, slot, exc)
-            outcomes = [ModelFault(f"the model {hosted.name} failed on this call")] * len(jobs)
+            outcomes = [call_fault(hosted.name)] * len(jobs)
         slot.since = self.scheduler.progress = now = self.clock()
         results = [
             JobResult(outcome, job.waited_s, now - began, job.batch)

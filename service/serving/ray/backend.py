@@ -25,7 +25,7 @@ from service.core.lanes import INTERACTIVE, LANES
 from service.observability.instruments import Instruments
 from service.serving.admission import AdmissionForecast, Demand
 from service.serving.backends.contract import Backend, prepare_all
-from service.serving.batcher.batching import Queue, answer, fail
+from service.serving.batcher.batching import Queue, answer, call_fault, fail
 from service.serving.batcher.scheduler import HostedModel, RunningBatch, Scheduler
 from service.serving.job import Job, JobResult
 from service.serving.ray.groups import Deployment, Described, GroupResult, Lost, Sending, Sent, Work
@@ -238,7 +238,7 @@ class ReplicatedBackend(Backend):
             self._lost(replica, jobs)
         elif fault is not None:
             log.error("group failed", extra={"model": self.name}, exc_info=fault)
-            error = ModelFault(f"the model {self.name} failed on this call")
+            error = call_fault(self.name)
         elif (given := task.result()) is None:
             error = ModelChanged()
         else:
