@@ -195,6 +195,8 @@ def differences(found: Mapping[str, tuple[Figures, Drawn]]) -> list[Difference]:
             apart = drawn_a.values[name] - drawn_b.values[name]
             apart = apart[~np.isnan(apart)]
             if len(apart):
+                # Equal figures of two metrics are apart by the rounding of their sums, no difference.
+                apart[np.abs(apart) <= ROUNDING_TOLERANCE * np.nanmax(np.abs(drawn_a.values[name]))] = 0.0
                 shares = drawn_a.sample.shares.get(name)
                 beyond = min((apart <= 0).sum(), (apart >= 0).sum()) + 1
                 least = 2.0 ** (1 - (shares or drawn_a.sample.units))

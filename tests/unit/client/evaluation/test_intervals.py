@@ -7,7 +7,7 @@ import pytest
 
 from scoregate.cli.main import main
 from scoregate.errors import ColumnError
-from scoregate.evaluation.bootstrap import Sample, differences, drawn, interval, means
+from scoregate.evaluation.bootstrap import Drawn, Sample, differences, drawn, interval, means
 from scoregate.evaluation.figures.metrics import AgreementSettings, of_agreement
 from scoregate.evaluation.pair_accuracy import pair_accuracies, pair_accuracy, preference, preferences
 from scoregate.evaluation.tables import read_table
@@ -143,6 +143,21 @@ def test_equal_values_have_no_interval_unless_they_are_shares(grade):
     assert 0 < np.diff(interval(varied)["mean"])
     assert (1 - 3.841459 / (9 + 3.841459), 1) == pytest.approx(interval(shares)["mean"])
     assert (1, (None, None)) == (apart.difference, apart.interval)
+
+
+def test_figures_that_differ_by_the_rounding_of_their_sums_do_not_differ():
+    """0.1 + 0.2 is above 0.3 in each drawing, by 5.6e-17."""
+    of_sums, of_one = np.full(99, 0.1 + 0.2), np.full(99, 0.3)
+    sample = Sample(10, dict, {"share": 10})
+    found = {
+        name: ({"mean": value[0], "share": value[0]}, Drawn(sample, {"mean": value, "share": value}))
+        for name, value in (("a", of_sums), ("b", of_one))
+    }
+    mean, share = differences(found)
+
+    assert (0, (None, None), 1) == (pytest.approx(mean.difference), mean.interval, mean.p)
+    assert (-0.277533, 0.277533) == pytest.approx(share.interval, abs=1e-6)
+    assert 1 == share.p
 
 
 def test_metrics_that_always_agree_have_a_difference_without_ends(evaluate, table, capsys):
