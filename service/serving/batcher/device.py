@@ -117,10 +117,6 @@ class Device:
         """How much it runs at the same time."""
         return Capacity(len(self.slots), self.cores)
 
-    def slots_for(self, *, large: bool) -> list[tuple[ExecutionSlot, int]]:
-        """Return the slots that batches of a model run on, each with its most threads."""
-        return [(self.slots[0], self.cores)] if large else [(slot, 1) for slot in self.slots]
-
     def stalled_for(self, now: float) -> float:
         """Return the seconds since the oldest running batch began or was answered in part; 0 if idle."""
         return max((now - slot.since for slot in self.slots if slot.since < inf), default=0.0)

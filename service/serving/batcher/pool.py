@@ -109,9 +109,9 @@ class Pool:
         hosted.large |= not hosted.model.info.reentrant
         devices = self.devices_of(hosted)  # one may have been taken out meanwhile
         used = [
-            (hosted.copies[device.name], *slot)
+            (hosted.copies[device.name], slot, device.cores if hosted.large else 1)
             for device in devices
-            for slot in device.slots_for(large=hosted.large)
+            for slot in device.slots[: hosted.slots_of(len(device.slots))]
         ]
         cost, seconds, outcome = await warm_up(hosted.name, used, self.clock)
         for device in devices:

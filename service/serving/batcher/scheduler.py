@@ -51,6 +51,10 @@ class HostedModel(Generic[M]):
     def __post_init__(self) -> None:
         self.copies = self.copies or {"": self.model}
 
+    def slots_of(self, slots: int) -> int:
+        """Return how many of a device's *slots* its batches run on: a large model has the first alone."""
+        return 1 if self.large else slots
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class RunningBatch(Generic[M]):
@@ -190,7 +194,7 @@ class Scheduler(Generic[M]):
                 if each.queue.waiting
                 and not each.paused
                 and device in each.copies
-                and (slot == 0 or not each.large)
+                and slot < each.slots_of(slots)
             ]
             if free <= 0 or not waiting:
                 return inf
@@ -230,9 +234,7 @@ class Scheduler(Generic[M]):
 
     def _at_once(self, hosted: HostedModel[M], devices: Collection[str]) -> int:
         """Return how many batches of *hosted* run at the same time on *devices*; 1 for no device."""
-        if hosted.large:
-            return len(devices) or 1
-        return sum([self._capacities[device].slots for device in devices]) or 1
+        return sum([hosted.slots_of(self._capacities[device].slots) for device in devices]) or 1
 
     def _share_per_slot(self, hosted: HostedModel[M], devices: Set[str]) -> float:
         """Return the share of the work of *hosted* that *devices* do, divided by their slots for it."""

@@ -8,6 +8,7 @@ import pytest
 
 from service.serving.batcher import device
 from service.serving.batcher.device import Device, ExecutionSlot
+from service.serving.batcher.scheduler import HostedModel
 
 
 class Torch:
@@ -95,12 +96,14 @@ async def test_a_slot_has_one_thread_which_begins_with_one_core(torch):
 
 @pytest.mark.parametrize(("cores", "slots"), [(1, 1), (2, 2), (64, 8)])
 def test_a_cpu_has_a_slot_for_each_core_up_to_eight(cores, slots):
-    """A GPU has one, whose thread computes nothing itself; a large model has all cores of the first."""
-    cpu = Device("cpu", cores)
+    """A GPU has one, whose thread computes nothing itself."""
+    assert slots == len(Device("cpu", cores).slots)
 
-    assert slots == len(cpu.slots)
-    assert [(slot, 1) for slot in cpu.slots] == cpu.slots_for(large=False)
-    assert [(cpu.slots[0], cores)] == cpu.slots_for(large=True)
+
+@pytest.mark.parametrize(("large", "slots"), [(None, 8), (False, 8), (True, 1)])
+def test_a_large_model_runs_on_the_first_slot_of_a_device_alone(large, slots):
+    """Another runs on all of them."""
+    assert slots == HostedModel("m0", None, None, large=large).slots_of(8)
 
 
 @pytest.mark.parametrize(
