@@ -24,7 +24,7 @@ from scoregate.connection import (
     in_time,
 )
 from scoregate.decisions.decision import (
-    DecideCall,
+    DecideBody,
     Decision,
     Decisions,
     check_fallback,
@@ -42,7 +42,7 @@ from scoregate.items import (
     Files,
     Item,
     Pairing,
-    ScoreCall,
+    ScoreBody,
     ScoreParams,
     TimeSpan,
     check_prompt,
@@ -200,14 +200,14 @@ class AsyncClient:
             ScoregateError: the request failed as a whole; after some results, the others are missing.
         """
         params = ScoreParams(names_of(metrics), options, explain, priority or self.priority)
-        call = ScoreCall([Item.of(item) for item in items], params)
-        body = await self._body(call.request, timeout_s)
-        for failed in call.unsent.values():
+        score = ScoreBody([Item.of(item) for item in items], params)
+        body = await self._body(score.request, timeout_s)
+        for failed in score.unsent.values():
             yield failed
         if body is None:
             return
-        places = [place for place in range(len(call.items)) if place not in call.unsent]
-        own = [params.metrics_of(call.items[place]) for place in places]
+        places = [place for place in range(len(score.items)) if place not in score.unsent]
+        own = [params.metrics_of(score.items[place]) for place in places]
         async with aclosing(streamed(self.connection.lines("/score?stream=1", *body), own)) as results:
             async for result in results:
                 found = replace(result, index=places[result.index])
@@ -465,34 +465,34 @@ class AsyncClient:
             UnknownPolicyError: the service has no such policy.
             ScoregateError: the request is not valid, or the key; without *fallback*, any failure.
         """
-        call = DecideCall([Item.of(item) for item in items], policy, keep, explain)
+        decide = DecideBody([Item.of(item) for item in items], policy, keep, explain)
         time_s = self.timeout_s if timeout_s is None else timeout_s
         if fallback is None:
-            return await self._decided(call, time_s, lambda: None)
+            return await self._decided(decide, time_s, lambda: None)
         check_fallback(fallback)
         try:
-            sent = self._decided(call, time_s, self._breaker.check)
+            sent = self._decided(decide, time_s, self._breaker.check)
             decisions = await in_time(sent, time_s, f"{self.base_url}/decide")
         except CircuitOpenError as exc:
-            return call.fallback(fallback, str(exc))
+            return decide.fallback(fallback, str(exc))
         except ScoregateError as exc:
             if not is_fault(exc):
                 self._breaker.succeeded()
                 raise
             why = f"{exc.code}: {exc.detail}"
             self._breaker.failed(why)
-            return call.fallback(fallback, why)
+            return decide.fallback(fallback, why)
         self._breaker.succeeded()
         return decisions
 
-    async def _decided(self, call: DecideCall, timeout_s: float, check: Callable[[], None]) -> Decisions:
+    async def _decided(self, decide: DecideBody, timeout_s: float, check: Callable[[], None]) -> Decisions:
         """Send a request for decisions, after *check*, which raises if none is to be sent."""
-        body = await self._body(call.request, timeout_s)
+        body = await self._body(decide.request, timeout_s)
         assert body is not None
         left, kind, content = body
         check()
         raw = await self.connection.call("POST", "/decide", left, content, kind)
-        decisions = understood(call.decisions, raw)
+        decisions = understood(decide.decisions, raw)
         if self.strict and decisions.warnings:
             raise warned(decisions.warnings, decisions.request_id)
         return decisions
@@ -642,10 +642,10 @@ class AsyncClient:
         self, items: Sequence[Item], params: ScoreParams, timeout_s: float | None = None
     ) -> Report:
         """Score *items* in one request.  Raises `ScoregateError`."""
-        call = ScoreCall(items, params)
+        score = ScoreBody(items, params)
         metrics = () if any(item.metrics for item in items) else params.metrics
-        raw = await self._send("/score", call.request, timeout_s, metrics)
-        return call.report(raw, strict=self.strict)
+        raw = await self._send("/score", score.request, timeout_s, metrics)
+        return score.report(raw, strict=self.strict)
 
     async def _send(
         self, path: str, filled: Filled, timeout_s: float | None, metrics: Sequence[str] = ()

@@ -340,9 +340,9 @@ class ScoreParams:
 
 
 @dataclass(frozen=True)
-class ScoreCall:
+class ScoreBody:
     """
-    Items that are scored in one request.
+    The body of `POST /score`: the items of one request.
 
     Attributes:
         unsent: the results of those that cannot be encoded, by index, once the request is made.

@@ -63,9 +63,9 @@ class Decisions(Entries[Decision]):
 
 
 @dataclass(frozen=True)
-class DecideCall:
+class DecideBody:
     """
-    A request for decisions.
+    The body of `POST /decide`: the items of one request, with the policies.
 
     Attributes:
         policy: one name, or several that decide from the same scores.

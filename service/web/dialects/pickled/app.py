@@ -130,7 +130,7 @@ def kind(value: Any) -> str:
     return "nothing" if value is None else type(value).__name__
 
 
-class RewardCall:
+class PickleRequest:
     """
     The metric and the pictures of one request.
 
@@ -287,22 +287,22 @@ class PickleApp:
         named = request.url.path.strip("/")
         if named:
             self._dialects.metric_of_path(named)
-        reward = await self._read(request, named)
+        sent = await self._read(request, named)
         timeout_s = self._service.settings.dialects.timeouts_s.pickle
-        outcomes = await self._dialects.scored(request, reward.wanted, timeout_s, in_windows=True)
+        outcomes = await self._dialects.scored(request, sent.wanted, timeout_s, in_windows=True)
         raise_most_telling((f"images/{number}", found) for number, found in enumerate(outcomes))
-        return written(reward.answer(outcomes))
+        return written(sent.answer(outcomes))
 
-    async def _read(self, request: Request, named: str) -> RewardCall:
+    async def _read(self, request: Request, named: str) -> PickleRequest:
         """Read the request.  Raises `Malformed`, `TooLarge`, `Invalid`, `CallerGone`."""
         # A thread reads it: opcodes take microseconds, and a small body may hold thousands.
-        work = partial(self._reward, named)
+        work = partial(self._parsed, named)
         return await body.parsed(request, work, await body.whole(request))
 
-    def _reward(self, named: str, pickled: Raw) -> RewardCall:
+    def _parsed(self, named: str, pickled: Raw) -> PickleRequest:
         value = read_pickle(pickled, self._service.settings.server.body_limit_mb * 2**20)
         keys = [metric.trainers.key for metric in self._dialects.known.values() if metric.trainers]
-        return RewardCall(request_of(value, keys, self._dialects.check_shard), named, self._dialects)
+        return PickleRequest(request_of(value, keys, self._dialects.check_shard), named, self._dialects)
 
 
 dialect = Dialect(

@@ -8,7 +8,7 @@ import pytest
 from service.core.errors import Invalid
 from service.core.fields import MAX_PROMPT
 from service.metrics.common.registry import own
-from service.web.dialects.pickled.app import RewardCall, no_prompts, request_of
+from service.web.dialects.pickled.app import PickleRequest, no_prompts, request_of
 from service.web.dialects.pickled.opcodes import LongText
 
 PICTURES = [b"one", bytearray(b"two")]
@@ -122,7 +122,7 @@ def test_a_picture_has_the_prompt_of_its_entry_or_its_own_or_none(metric, value,
     """Entries of a metric have their prompts in them."""
     known = {metric: own()[metric]}
     dialects = SimpleNamespace(known=known, options=lambda metric: metric.options())
-    [wanted] = RewardCall(request(["meta_datas"], **value), metric, dialects).wanted
+    [wanted] = PickleRequest(request(["meta_datas"], **value), metric, dialects).wanted
 
     assert (prompt, b"x", (metric,)) == (wanted.prompt, wanted.image, wanted.metrics)
 
