@@ -457,7 +457,7 @@ class OnePortal:
         """
         if self._process != os.getpid():
             raise ScoregateError(
-                "this gate was loaded before the fork, and its threads and models are the parent's:"
+                "this client was loaded before the fork, and its threads and models are the parent's:"
                 " load one in each process, or start processes by spawn",
                 code="forked",
             )

@@ -229,7 +229,7 @@ def load(
 
     A model is loaded by the first call that needs it, which has its timeout from then on.  The engine,
     batching, caches, limits and errors are the service's.  The environment's `SCOREGATE_…` settings hold
-    here, too.  Close it, or use it as a context manager, to free the models; a gate that is collected closes
+    here, too.  Close it, or use it as a context manager, to free the models; one that is collected closes
     itself.
 
     Args:
@@ -265,7 +265,7 @@ def aload(
     """
     Open the service of models in this process as `load` does, for an `AsyncClient` of it.
 
-    `gate = await scoregate.aload("demo")`, or `async with scoregate.aload("demo") as gate`.
+    `client = await scoregate.aload("demo")`, or `async with scoregate.aload("demo") as client`.
     """
     check_keywords(aload, client)
     return Loading(given_of(names, devices, dtype, policies, names_of(metrics), options), client)

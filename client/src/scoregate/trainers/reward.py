@@ -81,7 +81,7 @@ class Reward:
         strict: raise an error for a score with a warning, instead of a `ScoregateWarning` for the first of
             its kind.
         transport: as for `Client`.
-        client: a `Client`, or a gate of `scoregate.load`, in place of *base_url*, *api_key* and *transport*.
+        client: a `Client`, also of `scoregate.load`, in place of *base_url*, *api_key* and *transport*.
             It stays open when the reward is closed.
 
     Raises:

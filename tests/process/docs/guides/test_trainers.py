@@ -39,7 +39,7 @@ def program(tmp_path):
 def test_the_first_program_prints_the_rewards_of_the_page(program, monkeypatch, capsys):
     """By the demo models, which run in this process."""
     monkeypatch.chdir(ROOT)
-    program("first.py")["gate"].close()
+    program("first.py")["client"].close()
     [(_, shown)] = fences(PAGE, "text")
 
     assert json.loads(capsys.readouterr().out) == pytest.approx(
