@@ -1,4 +1,4 @@
-"""Calls: one question to one model each, the unit that is cached, shared, queued and batched."""
+"""Calls: one input for one model each, the unit that is cached, shared, queued and batched."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -12,7 +12,7 @@ from models.images.image import Image
 
 class Call(ABC):
     """
-    One question to one model.
+    One input for one model.
 
     Attributes:
         cacheable: the result may be cached for later requests.
@@ -24,7 +24,7 @@ class Call(ABC):
 
     @property
     def images(self) -> Sequence[Image]:
-        """The images of the question."""
+        """The images of the input."""
         image = getattr(self, "image", None)
         return () if image is None else (image,)
 

@@ -119,7 +119,7 @@ async def all_done(promises: Sequence[Promise[T]]) -> None:
 @dataclass(frozen=True, slots=True)
 class JobResult:
     """
-    The result of one call.
+    The outcome of one job, and its times.
 
     Attributes:
         outcome: the model's `CallResult`, or the `ScoregateError` that takes its place.

@@ -265,7 +265,7 @@ class PendingCalls:
 
 class Queue:
     """
-    The calls that wait for one model.  Nothing in here waits or reads a clock.
+    The jobs that wait for one model.  Nothing in here waits or reads a clock.
 
     Args:
         max_items, max_cost: of a batch.
@@ -278,9 +278,9 @@ class Queue:
         cost_model: how long batches take.
         pending: calls that are being prepared.
         reserved: by lane, tokens of admitted requests that are neither prepared nor queued yet.
-        depth: by lane, the number of live calls.
-        waiting: the most urgent lane that holds a live call; empty if neither does.
-        on_move: called when a waiting call has changed its lane.
+        depth: by lane, the number of live jobs.
+        waiting: the most urgent lane that holds a live job; empty if neither does.
+        on_move: called when a waiting job has changed its lane.
         most_at_once: maximum tokens of one request: a share of a lane, but at least a whole batch.
     """
 

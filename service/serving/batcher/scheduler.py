@@ -24,7 +24,7 @@ M = TypeVar("M")  # the scheduler does not use the model itself
 @dataclass(eq=False, slots=True)
 class HostedModel(Generic[M]):
     """
-    A model on devices or behind a server, with the queue of its calls.
+    A model on devices or behind a server, with the queue of its jobs.
 
     Attributes:
         name: its configured name.
@@ -159,7 +159,7 @@ class Scheduler(Generic[M]):
         )
 
     def put(self, hosted: HostedModel[M], job: Job) -> None:
-        """Queue one call of *hosted*."""
+        """Queue one job of *hosted*."""
         if self.idle:
             self.progress = job.arrived
         if job.lane == INTERACTIVE:
