@@ -1,6 +1,7 @@
 """Devices that serve fakes, and what tests do with them."""
 
 import asyncio
+from itertools import zip_longest
 
 from models.core.contract import Prepared
 from service.observability.instruments import Instruments
@@ -36,10 +37,13 @@ class NotedQueue(Queue):
         self.learnt.append((cost, seconds, gap_s))
 
 
-def device(*models, instruments=None, queue=Queue, **options):
+def device(*models, large=(), instruments=None, queue=Queue, **options):
     """A device that serves *models*, and their hosted models; `limits` are those of a *queue* of each."""
     limits = {"max_items": 8, "max_cost": 1000, "max_waiting": 10_000, **options.pop("limits", {})}
-    hosted_models = [HostedModel(f"m{n}", model, queue(**limits)) for n, model in enumerate(models)]
+    hosted_models = [
+        HostedModel(f"m{n}", model, queue(**limits), large=each)
+        for n, (model, each) in enumerate(zip_longest(models, large))
+    ]
     if cores := options.pop("cores", None):
         options["devices"] = [Device("", cores)]
     names = [hosted.name for hosted in hosted_models]

@@ -179,9 +179,8 @@ async def test_bulk_calls_of_one_model_have_their_share_while_interactive_ones_o
 @pytest.mark.parametrize(("lane", "threads"), [("bulk", 3), ("interactive", 4)])
 async def test_a_large_bulk_batch_leaves_a_core_to_small_models(lane, threads):
     """Whose interactive calls could have to wait for seconds; interactive batches have all cores."""
-    served, large, _ = device(Counting(), Counting(), cores=4)
+    served, large, _ = device(Counting(), Counting(), large=(True, False), cores=4)
     async with served:
-        large.large = True
         assert [threads] * 8 == await outcomes_of(put(served, large, *range(8), lane=lane))
 
 
@@ -195,9 +194,8 @@ async def test_a_large_model_without_small_ones_has_all_cores(lane):
 
 async def test_small_models_compute_while_a_large_one_waits_for_the_first_slot():
     """Whose thread alone has helpers; then it has the cores that are free."""
-    served, small, large = device(Counting(), Counting(), cores=4)
+    served, small, large = device(Counting(), Counting(), large=(False, True), cores=4)
     async with served:
-        large.large = True
         jobs = await busy(served, small, 1)
         later = put(served, large, *range(4), lane="interactive")
         await until_idle()
@@ -214,11 +212,9 @@ async def test_a_model_that_loads_under_load_is_warmed_up_with_its_own_number_of
     """Its numbers are compared with those of the first start, to the last bit."""
     model, seen = Counting(), []
     score = Counting.score
-    served, small, large = device(Counting(), model, cores=4)
+    served, small, large = device(Counting(), model, large=(False, True), cores=4)
     async with served:
-        large.large = True
         model.score = lambda batch: [seen.append(torch.get_num_threads()), *score(model, batch)][1:]
-        large.outcome = None
         warming = asyncio.ensure_future(served.warm(large))
         await outcomes_of(put(served, small, *range(40)))
         await warming

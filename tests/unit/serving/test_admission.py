@@ -3,13 +3,13 @@
 import asyncio
 import threading
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 
 from service.core.errors import LaneFull, Overloaded, TooLarge
 from service.serving.admission import AdmissionForecast, Demand
-from service.serving.batcher.batching import CostModel
 from service.serving.cache import NO_CACHE
 from service.serving.handle import Handle
 from tests.support.fakes import HELD_S
@@ -17,11 +17,14 @@ from tests.support.handles import asking, call, context, held, serving, until
 
 pytestmark = pytest.mark.anyio
 
+# The fake's batches take no time by this clock, so a cost model learns from the tests alone.
+at_rest = partial(serving, clock=lambda: 0.0)
+
 
 @pytest.mark.parametrize(("lane", "kind"), [("interactive", LaneFull), ("bulk", Overloaded)])
 async def test_a_full_lane_is_refused_with_the_time_in_which_it_drains(lane, kind):
     """Before any work is done; calls of a request that was admitted wait."""
-    async with serving(clock=lambda: 0.0, max_waiting=20, max_items=1) as (handle, model, _, hosted):
+    async with at_rest(max_waiting=20, max_items=1) as (handle, model, _, hosted):
         for _ in range(50):
             hosted.queue.finished(cost=10, seconds=2.0)
         busy = await held(handle, model)
@@ -70,7 +73,7 @@ async def test_what_nobody_waits_for_any_more_is_not_prepared():
 
 async def test_interactive_work_that_would_come_too_late_is_refused_with_the_time_to_wait():
     """Bulk work waits instead: trainers crash on refusals."""
-    async with serving(clock=lambda: 0.0) as (handle, model, _, hosted):
+    async with at_rest() as (handle, model, _, hosted):
         for _ in range(50):
             hosted.queue.finished(cost=10, seconds=2.0)
         busy = await held(handle, model)
@@ -90,14 +93,13 @@ async def test_interactive_work_that_would_come_too_late_is_refused_with_the_tim
 async def learns(handle, hosted):
     """Calls have 10 tokens, and a token takes 0.1 s."""
     await asking(handle, call("the first"))[0]
-    hosted.queue.cost_model = CostModel()  # which the fake's own batches have taught something else
     for cost in (10, 20) * 50:
         hosted.queue.finished(cost, 0.1 * cost)
 
 
 async def test_interactive_work_that_would_not_be_done_in_time_is_refused_before_any_of_it():
     """100 calls of one second each; bulk work may take longer than it has."""
-    async with serving() as (handle, _, _, hosted):
+    async with at_rest() as (handle, _, _, hosted):
         await learns(handle, hosted)
         with pytest.raises(LaneFull, match=r"115\.0 s, and 9\d\.\d s are left") as refused:
             handle.admit(context(seconds=99.05), Demand(calls=100))
@@ -109,7 +111,7 @@ async def test_interactive_work_that_would_not_be_done_in_time_is_refused_before
 
 async def test_an_idle_model_tries_what_fits_into_one_batch_whatever_time_is_left():
     """Its cost is known roughly, and nobody waits behind it for long."""
-    async with serving() as (handle, _, _, hosted):
+    async with at_rest() as (handle, _, _, hosted):
         await learns(handle, hosted)
         handle.admit(context(seconds=0.01), Demand(calls=8))
         with pytest.raises(LaneFull, match=r", and 0\.0 s are left$"):
@@ -118,7 +120,7 @@ async def test_an_idle_model_tries_what_fits_into_one_batch_whatever_time_is_lef
 
 async def test_long_texts_are_part_of_what_a_request_costs():
     """Four characters beyond the usual are a token: 4,400 of them in one call are a thousand."""
-    async with serving(max_cost=100) as (handle, _, _, hosted):
+    async with at_rest(max_cost=100) as (handle, _, _, hosted):
         await learns(handle, hosted)
         handle.admit(context(seconds=90.0), Demand(calls=2, characters=800))
         with pytest.raises(LaneFull, match="would need 117"):
@@ -127,8 +129,7 @@ async def test_long_texts_are_part_of_what_a_request_costs():
 
 async def test_nothing_is_refused_on_a_guess():
     """A model that has only been asked single calls may take eight at once in the same time."""
-    async with serving() as (handle, _, _, hosted):
-        hosted.queue.cost_model = CostModel()
+    async with at_rest() as (handle, _, _, hosted):
         for _ in range(50):
             hosted.queue.finished(cost=10, seconds=1.0)
         handle.admit(context(seconds=20.0), Demand(calls=100))
@@ -138,7 +139,7 @@ async def test_nothing_is_refused_on_a_guess():
 
 async def test_nothing_is_refused_because_a_model_is_slow_for_the_moment():
     """It was seen to do it in time; that is forgotten slowly."""
-    async with serving() as (handle, _, _, hosted):
+    async with at_rest() as (handle, _, _, hosted):
         await learns(handle, hosted)
         for cost in (10, 20) * 50:
             hosted.queue.finished(cost, 1.0 * cost)
@@ -186,7 +187,7 @@ async def test_after_a_slow_spell_an_idle_device_tries_again_within_ten_seconds(
 
 async def test_what_was_admitted_counts_once_while_it_is_prepared_and_when_it_waits():
     """In the time to wait, and in whether the lane is full."""
-    async with serving(max_waiting=40, max_items=1, max_cost=10) as (handle, model, _, hosted):
+    async with at_rest(max_waiting=40, max_items=1, max_cost=10) as (handle, model, _, hosted):
         await learns(handle, hosted)
         busy, door, prepare = await held(handle, model), threading.Event(), model.prepare
         model.prepare = lambda one: (door.wait(HELD_S), prepare(one))[1]
@@ -224,7 +225,7 @@ async def test_no_request_may_ask_for_more_than_half_of_a_lane(lane):
 @pytest.mark.parametrize(("lane", "kind"), [("interactive", LaneFull), ("bulk", Overloaded)])
 async def test_what_was_admitted_and_not_asked_for_yet_fills_a_lane_and_keeps_no_call_out(lane, kind):
     """The lane takes no more requests, and those that it took are served; what has begun counts no longer."""
-    async with serving(max_waiting=8000) as (handle, _, _, hosted):
+    async with at_rest(max_waiting=8000) as (handle, _, _, hosted):
         await learns(handle, hosted)
         reserved = [handle.backend.reserve(lane, Demand(calls=200), parts=100) for _ in range(4)]
         with pytest.raises(kind) as refused:
@@ -242,7 +243,7 @@ async def test_what_was_admitted_and_not_asked_for_yet_fills_a_lane_and_keeps_no
 
 async def test_a_neighbour_does_not_wait_for_all_that_a_large_request_has_reserved():
     """They take turns: a small request is served after as much of the other's, a large one after more."""
-    async with serving(max_waiting=80_000) as (handle, _, _, hosted):
+    async with at_rest(max_waiting=80_000) as (handle, _, _, hosted):
         await learns(handle, hosted)
         with_much_left = handle.backend.reserve("interactive", Demand(calls=1000), parts=1000)
         handle.admit(context(seconds=5.0), Demand())

@@ -7,7 +7,6 @@ import pytest
 from models.families.fake.model import chance
 from service.core.errors import DeadlineExceeded, Draining
 from service.serving.admission import Demand
-from service.serving.batcher.batching import CostModel
 from tests.support.devices import Words, device, holding, outcomes_of, put, submitted
 
 pytestmark = pytest.mark.anyio
@@ -146,18 +145,6 @@ async def test_the_wait_is_told_from_the_pace_of_what_is_before():
             )
         model.hold.set()
         await outcomes_of([busy, *calls])
-
-
-async def test_what_a_request_comes_to_is_reckoned_by_the_models_own_batches():
-    """Sixteen calls here, eight to a batch of two seconds."""
-    served, hosted = device(Words(), clock=lambda: 0.0)
-    async with served:
-        await outcomes_of(put(served, hosted, "a"))
-        hosted.queue.cost_model = CostModel()
-        hosted.queue.finished(cost=8, seconds=2.0)
-        extent = served.scheduler.estimate(hosted, Demand(calls=16))
-
-    assert pytest.approx((4.0, 2.0)) == (extent.seconds, extent.batches)
 
 
 async def test_a_device_that_stands_still_is_told_from_an_idle_one():

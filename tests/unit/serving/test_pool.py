@@ -186,8 +186,7 @@ def test_a_device_without_a_batch_is_not_stalled():
 
 async def test_forecasts_count_the_slots_and_the_cores_of_a_device():
     """A batch that leaves one of 64 cores leaves one of eight slots."""
-    served, large, small = device(Words(), Words(), cores=64)
-    large.large = True
+    served, large, small = device(Words(), Words(), large=(True, False), cores=64)
     for hosted in (large, small):
         hosted.queue.finished(cost=1, seconds=1.0)
     for threads, wait_s in ((63, 0.0), (64, 1.0)):

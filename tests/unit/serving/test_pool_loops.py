@@ -115,8 +115,7 @@ async def test_a_small_model_begins_on_the_core_that_a_large_one_leaves():
     large, small = Words(), Words()
     for model in (large, small):
         model.info = replace(model.info, reentrant=True)
-    served, first, second = device(large, small, cores=2, clock=lambda: 0.0)
-    first.large, second.large = True, False
+    served, first, second = device(large, small, large=(True, False), cores=2, clock=lambda: 0.0)
     gates = {word: threading.Event() for word in "ab"}
     small.answer = lambda call: gates[call].wait(HELD_S) and call if call in gates else call
     async with served:

@@ -1,6 +1,7 @@
 """The turns of a device's models, without a device, an event loop or a clock."""
 
 import math
+from itertools import zip_longest
 
 import pytest
 
@@ -12,10 +13,13 @@ from service.serving.job import Job, JobResult
 from tests.support.devices import begins
 
 
-def scheduler(models=1, shares=None, cores=1, **limits):
-    """A scheduler of so many models on a CPU of so many *cores*, and its hosted_models."""
+def scheduler(models=1, shares=None, cores=1, large=(), **limits):
+    """A scheduler of so many models, those of *large* large, on a CPU of *cores*, and its hosted models."""
     limits = {"max_items": 4, "max_cost": 1000, "max_waiting": 10_000, **limits}
-    hosted_models = [HostedModel(f"m{n}", None, Queue(shares=shares, **limits)) for n in range(models)]
+    hosted_models = [
+        HostedModel(f"m{n}", None, Queue(shares=shares, **limits), large=each)
+        for n, each in zip_longest(range(models), large)
+    ]
     return Scheduler(hosted_models, 0.0, {"": Capacity(cores, cores)}), *hosted_models
 
 
@@ -260,9 +264,8 @@ def test_places_share_what_waits():
 )
 def test_a_batch_on_several_cores_leaves_a_slot_if_it_leaves_a_core(slots, cores, threads, expected):
     """A batch of a large model takes a second on some cores of a CPU, which has eight slots at most."""
-    _, small, large = scheduler(2)
+    _, small, large = scheduler(2, large=(False, True))
     learns(large, fixed_s=1.0)
-    large.large = True
     turns = Scheduler([small, large], 0.0, {"": Capacity(slots, cores)})
     put(turns, large)
     turns.begin(large, 0.0, threads=threads)
@@ -287,9 +290,8 @@ def test_a_large_model_has_one_batch_at_a_time():
     """Eight slots compute what waits of a small model in an eighth of the time."""
     waits = []
     for large in (False, True):
-        _, hosted = scheduler(max_items=1)
+        _, hosted = scheduler(large=[large], max_items=1)
         learns(hosted, fixed_s=1.0)
-        hosted.large = large
         turns = Scheduler([hosted], 0.0, {"": Capacity(8)})
         for _ in range(8):
             put(turns, hosted)
@@ -313,9 +315,7 @@ def test_what_a_request_comes_to_is_reckoned_in_full_batches(places, expected):
 
 def cpu(*large, cores):
     """A scheduler's `next` for slots of a CPU, and a model for each of *large*, which says whether it is."""
-    turns, *hosted_models = scheduler(len(large), cores=cores)
-    for hosted, each in zip(hosted_models, large, strict=True):
-        hosted.large = each
+    turns, *hosted_models = scheduler(len(large), cores=cores, large=large)
     return turns, lambda now, slot: turns.next(now, "", slot), *hosted_models
 
 
