@@ -215,13 +215,15 @@ class Client:
             concurrency: concurrent requests, each with its own `timeout_s` and retries.
             batch_size: items of a request.
             progress: show the progress on stderr.
-            resume: a JSON Lines file of results, which is read first, and appended to.  Pictures are
-                identified by their paths only, so the order of items must not change.
+            resume: a JSON Lines file of results, which is read first, and appended to; the last line of an
+                index counts.  The order of items must not change.  A picture that was replaced at its path
+                is scored again; one at a URL is identified by the URL alone.
             allow_model_change: continue if the models change; see `Result.models`.
 
         Raises:
             ModelChangedError: the models changed, in this run or since the file was written.
-            BadResultsError: the file is of another run, or not valid.  Also a `ValueError`.
+            BadResultsError: the file is of another run, of a version that noted no digests of pictures, or
+                not valid.  Also a `ValueError`.
             ScoregateError: a request failed as a whole.
         """
         many = Many(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from hashlib import sha256
 from os import PathLike
 from typing import Any
 
@@ -250,6 +251,10 @@ class Files:
             self.size += len(data)
         return {"part": self._named[key][0]}
 
+    def keep(self, wire: Sequence[Mapping[str, Any]]) -> None:
+        """Drop the files that none of the items of the wire format names."""
+        self.parts = {name: self.parts[name] for item in wire for name in parts_of(item)}
+
     def body(self, request: Mapping[str, Any]) -> tuple[str, bytes]:
         """
         Return the content type and the body: *request* as JSON in the part `request`, then the files.
@@ -277,6 +282,21 @@ class Files:
         first = frames[0] if isinstance(frames, list) else image
         name, _ = self._named.get(key_of(first), ("", None))
         return self.parts.get(name)
+
+
+def parts_of(wire: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files of an item: picture or frames, references, source; a URL has none."""
+    image, source = wire["image"], wire.get("source")
+    named = [*(image if isinstance(image, list) else [image]), *wire.get("references", ())]
+    return [each["part"] for each in [*named, *([source] if source else [])] if "part" in each]
+
+
+def digest(data: bytes, *related: bytes) -> str:
+    """Return a hash that identifies the pictures of an item by the bytes of their files."""
+    name = sha256(data).hexdigest()
+    if related:
+        name = sha256("".join([name, *(sha256(each).hexdigest() for each in related)]).encode()).hexdigest()
+    return f"sha256:{name}"
 
 
 def samples_in(options: Mapping[str, Any]) -> list[int]:

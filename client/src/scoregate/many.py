@@ -24,7 +24,7 @@ from scoregate.errors import (
     UrlFailedError,
 )
 from scoregate.images import ImageLike
-from scoregate.items import Files, Item, ScoreParams
+from scoregate.items import Files, Item, ScoreParams, digest, parts_of
 from scoregate.records import Line, Store
 from scoregate.results import Result, results_of, understood, without_warned
 from scoregate.text import Progress
@@ -37,11 +37,11 @@ ITEM_POINTER = re.compile(r"/items/([0-9]{1,9})(?:/(.*))?")
 
 @dataclass(frozen=True)
 class IndexedItem:
-    """An item with its index, and its result of an earlier run."""
+    """An item with its index, and its line of an earlier run."""
 
     index: int
     item: Item
-    known: Result | None
+    earlier: Line | None
 
 
 class ManyRequest(NamedTuple):
@@ -106,8 +106,8 @@ class Many:
         for index, given in enumerate(self._items):
             item = Item.of(given)
             self._own |= bool(item.metrics)
-            known = self._resume.known(index, item) if self._resume else None
-            entries.append(IndexedItem(index, item, known))
+            earlier = self._resume.earlier(index, item) if self._resume else None
+            entries.append(IndexedItem(index, item, earlier))
             if len(entries) == self._batch_size:
                 yield entries
                 entries = []
@@ -122,13 +122,14 @@ class Many:
         without it.
 
         Raises:
+            BadResultsError: an earlier run had another picture without a path there.
             ScoregateError: a request failed as a whole.
         """
-        results = {entry.index: entry.known for entry in entries if entry.known}
+        results: dict[int, Result] = {}
         async with self._turns:
             while left := [entry for entry in entries if entry.index not in results]:
-                request, broken = await asyncio.to_thread(self._packed, left)
-                results.update(broken)
+                request, unsent = await asyncio.to_thread(self._packed, left)
+                results.update(unsent)
                 if request.items:
                     results.update(await self._answered(request))
         return [result for entry in entries if (result := results.get(entry.index))]
@@ -178,22 +179,35 @@ class Many:
             self._progress.close()
 
     def _packed(self, entries: Sequence[IndexedItem]) -> tuple[ManyRequest, dict[int, Result]]:
-        """Return a request of the items that fit it, and the results of those that cannot be encoded."""
+        """
+        Return a request of the items that fit it, and the results of others.
+
+        These cannot be encoded, or have a result of the same pictures from an earlier run.
+        """
         files = Files(allow_urls=self._client.allow_urls)
         wire: list[dict[str, Any]] = []
         sent: list[IndexedItem] = []
-        broken: dict[int, Result] = {}
+        unsent: dict[int, Result] = {}
         for entry in entries:
             if files.size > MAX_BYTES:
                 break
             try:
-                wire.append(files.item(entry.item, f"/items/{len(wire)}", self._params.options))
-                sent.append(entry)
+                item = files.item(entry.item, f"/items/{len(wire)}", self._params.options)
             except BadImageError as exc:
-                broken[entry.index] = self._failed(entry, exc.errors[0], exc)
+                unsent[entry.index] = self._failed(entry, exc.errors[0], exc)
+                continue
+            if self._resume and (
+                known := self._resume.known(entry, [files.parts[n] for n in parts_of(item)])
+            ):
+                unsent[entry.index] = known
+            else:
+                wire.append(item)
+                sent.append(entry)
+        if unsent:
+            files.keep(wire)
         content_type, body = files.body(self._params.request(wire))
         metrics = [item.get("metrics", self._params.metrics) for item in wire]
-        return ManyRequest(sent, metrics, content_type, body), broken
+        return ManyRequest(sent, metrics, content_type, body), unsent
 
     async def _answered(self, request: ManyRequest) -> dict[int, Result]:
         """Send a request; return the results of its items, or of those alone that the service rejects."""
@@ -253,7 +267,8 @@ class Resume(Store[int]):
     """
     The results of earlier runs by the index of their item, and the file to append to.
 
-    Temporary errors are not written, so their items are scored again.
+    Temporary errors are not written, so their items are scored again. So is an item whose picture was
+    replaced at its path.
 
     Args:
         strict: score items with warnings again.
@@ -271,7 +286,7 @@ class Resume(Store[int]):
 
     def __init__(self, path: str | PathLike[str], params: ScoreParams, *, strict: bool = False) -> None:
         self._params, self._strict = params, strict
-        self._keys: dict[int, str] = {}  # keys of the items that this run came to
+        self._sent: dict[int, Line] = {}  # the first fields of the lines of items that this run sends
         super().__init__(path)
         scored = [line.get("models", {}) for line in map(self.at, self.starts.values()) if line["scores"]]
         self.models: Mapping[str, str] = dict(pair for models in reversed(scored) for pair in models.items())
@@ -281,43 +296,63 @@ class Resume(Store[int]):
         """Return a line of an earlier run.  Raises `BadResultsError`."""
         try:
             line: Line = json.loads(data)
-            line["key"] = str(line["key"])
             Result.of_json(line)
+            if missing := {"key", "sha256"} - line.keys():
+                raise LookupError(missing)
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as exc:
-            raise BadResultsError(f"{place}: not a line of score_many") from exc
+            wrong = "not a line of score_many, or of an earlier version, which noted no digest of pictures"
+            raise BadResultsError(f"{place}: {wrong}: name another file") from exc
         return line
 
     def key(self, line: Line) -> int | None:
         """Return the index of the item; None if its result does not count."""
         return None if self._strict and line.get("warnings") else line["index"]
 
-    def known(self, index: int, item: Item) -> Result | None:
+    def earlier(self, index: int, item: Item) -> Line | None:
         """
-        Return the result of an item from an earlier run.
+        Return the line of an item from an earlier run, if any.
 
         Raises:
             BadResultsError: that run had another item there, or other parameters.
         """
-        self._keys[index] = key = key_of(item, self._params)
-        if (line := self.get(index)) is None:
-            return None
-        if str(line["key"]) != key:
-            raise BadResultsError(
-                f"{self.name}: item {index} is another one, or was scored with other parameters;"
-                " name another file for another run"
-            )
-        result = Result.of_json(line)
-        if missing := set(self._params.metrics_of(item)) - {*result.scores, *result.errors}:
+        line = self.get(index)
+        if line and line["key"] != key_of(item, self._params):
+            raise self._other(index)
+        if line and (missing := {*self._params.metrics_of(item)} - {*line["scores"], *line["errors"]}):
             raise BadResultsError(f"{self.name}: item {index} has no {', '.join(sorted(missing))}")
-        return result
+        return line
+
+    def known(self, entry: IndexedItem, files: Sequence[bytes]) -> Result | None:
+        """
+        Return the result of an item from an earlier run, if that was of the same *files*; else note these.
+
+        Runs in a thread while others write, so it reads nothing.
+
+        Raises:
+            BadResultsError: that run had another picture, and neither has a path.
+        """
+        index, item, line = entry.index, entry.item, entry.earlier
+        sha256 = digest(*files) if files else None  # the key has the address of a URL
+        if line and line["sha256"] == sha256:
+            return Result.of_json(line)
+        if line and not path_of(item.image):
+            raise self._other(index)
+        self._sent[index] = {"index": index, "key": key_of(item, self._params), "sha256": sha256}
+        return None
 
     def write(self, results: Sequence[Result]) -> None:
-        """Append a line for each new result without a temporary error."""
+        """Append a line for each result of an item that was sent, unless it has a temporary error."""
         for result in results:
-            key = self._keys.pop(result.index)
-            if result.index not in self.starts and all(map(lasts, result.errors.values())):
-                self.append({"index": result.index, "key": key} | result.as_json(), result.index)
+            begin = self._sent.pop(result.index, None)
+            if begin and all(map(lasts, result.errors.values())):
+                self.append(begin | result.as_json(), result.index)
         self.flush()
+
+    def _other(self, index: int) -> BadResultsError:
+        return BadResultsError(
+            f"{self.name}: item {index} is another one, or was scored with other parameters;"
+            " name another file for another run"
+        )
 
 
 def key_of(item: Item, params: ScoreParams) -> str:

@@ -75,6 +75,7 @@ def test_an_item_without_a_score_is_from_no_model(answered):
 LINE = {
     "index": 0,
     "key": "k",
+    "sha256": None,
     "id": None,
     "scores": {"vqascore": 0.5},
     "errors": {},

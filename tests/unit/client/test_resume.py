@@ -6,7 +6,7 @@ import json
 import httpx2 as httpx
 import pytest
 
-from scoregate import Client, Item
+from scoregate import Client, Frames, Item
 from scoregate.errors import OverloadedError
 from scoregate.items import ScoreParams
 from scoregate.many import Resume, key_of
@@ -22,14 +22,15 @@ def run(tmp_path):
     """A run with a file: the prompts that were asked, and the results."""
     path = tmp_path / "results.jsonl"
 
-    def run(pairs=PAIRS, answer=numbered, take=None, **settings):
+    def run(pairs=PAIRS, answer=numbered, take=None, allow_urls=False, **settings):
         asked = []
 
         def noted(request):
             asked.extend(item["prompt"] for item in request_of(request)["items"])
             return answer(request)
 
-        with Client("http://test", transport=httpx.MockTransport(noted), retries=0) as client:
+        transport = httpx.MockTransport(noted)
+        with Client("http://test", transport=transport, retries=0, allow_urls=allow_urls) as client:
             found = client.score_many(pairs, resume=path, batch_size=4, concurrency=1, **settings)
             results = list(itertools.islice(found, take))
             found.close()
@@ -123,6 +124,7 @@ def test_a_device_is_not_read(run):
 
 
 OTHERS = {
+    "other bytes": ({"pairs": [(png("blue"), "a square 0")]}),
     "another prompt": ({"pairs": [(png(), "a star 0")]}),
     "another path": ({"pairs": [("other.png", "a square 0")]}),
     "another metric": ({"metrics": ["dsg"]}),
@@ -141,6 +143,70 @@ def test_a_file_of_another_run_is_refused(run, other):
     run()
     with pytest.raises(ValueError, match="item 0 is another one, or was scored with other parameters"):
         run(**other)
+
+
+@pytest.fixture
+def photo(tmp_path):
+    """A red picture in a file."""
+    path = tmp_path / "photo.png"
+    path.write_bytes(png("red"))
+    return path
+
+
+def test_a_picture_that_was_replaced_at_its_path_is_scored_again(run, photo):
+    """Its earlier score is of other bytes, wherever in the item it is; the new line counts from then on."""
+    items = [
+        (photo, "a square 0"),
+        Item(prompt="a square 1", image="http://test/1.png", references=[photo]),
+        Item(prompt="a square 2", image="http://test/2.png", source=photo),
+        (png(), "a square 3"),
+    ]
+    run(items, allow_urls=True)
+    photo.write_bytes(png("blue"))
+    asked, results = run(items, answer=lambda request: scored(request, score=0.75), allow_urls=True)
+
+    assert ["a square 0", "a square 1", "a square 2"] == asked
+    assert [0.75, 0.75, 0.75, 3] == [result.score("vqascore") for result in results]
+    assert ([], results) == run(items, allow_urls=True)
+
+
+def test_frames_that_were_replaced_are_another_item(run, photo):
+    """They have no path together."""
+    items = [Item(prompt="a square 0", image=Frames([png(), photo]))]
+    run(items)
+    photo.write_bytes(png("blue"))
+    with pytest.raises(ValueError, match="item 0 is another one"):
+        run(items)
+
+
+def test_a_picture_that_is_gone_is_an_error(run, photo):
+    """Nobody can say whether its score is of this path's picture."""
+    run([(photo, "a square 0")])
+    photo.unlink()
+    asked, [result] = run([(photo, "a square 0")])
+
+    assert ([], {"vqascore": "bad_image"}) == (asked, {m: e.code for m, e in result.errors.items()})
+
+
+def test_only_the_pictures_of_the_rest_are_sent(run):
+    """Those of the items with a result were only read."""
+    items = [(png(colour), f"a square {number}") for number, colour in enumerate(["red", "green", "blue"])]
+    run(items[:2])
+    bodies = []
+    run(items, answer=lambda request: bodies.append(request.content) or numbered(request))
+
+    assert [[False, False, True]] == [[image in body for image, _ in items] for body in bodies]
+
+
+def test_a_file_without_digests_is_refused(run):
+    """An earlier version wrote it; what its scores are of is unknown."""
+    run(take=1)
+    line = json.loads(run.path.read_text().splitlines()[0])
+    del line["sha256"]
+    run.path.write_text(json.dumps(line) + "\n")
+
+    with pytest.raises(ValueError, match=r"line 1: .* noted no digest of pictures: name another file"):
+        run()
 
 
 def test_what_may_pass_is_left_for_the_next_run(run):

@@ -30,7 +30,7 @@ def of_rows(path):
 
 def item_line(index, score):
     """A line of `score_many`."""
-    return {"index": index, "key": "k", **ENTRY, "scores": {"vqascore": score}}
+    return {"index": index, "key": "k", "sha256": None, **ENTRY, "scores": {"vqascore": score}}
 
 
 def row_line(index, score):

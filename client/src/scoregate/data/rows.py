@@ -22,7 +22,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from errno import ENOENT
 from functools import cached_property
-from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ from unicodedata import normalize
 
 from scoregate.errors import BadImageError, reason_of
 from scoregate.images import Frames, is_url, of_pillow
-from scoregate.items import Item
+from scoregate.items import Item, digest
 from scoregate.records import LFS, POINTER, json_cell, json_or_text
 
 FORMAT_STARTS = {
@@ -301,14 +300,6 @@ def in_base64(cell: str) -> bytes | None:
     except ValueError:
         return None
     return data if kind_of(data) else None
-
-
-def digest(data: bytes, *related: bytes) -> str:
-    """Return a hash that identifies a row's pictures."""
-    name = sha256(data).hexdigest()
-    if related:
-        name = sha256("".join([name, *(sha256(each).hexdigest() for each in related)]).encode()).hexdigest()
-    return f"sha256:{name}"
 
 
 def prompt_fault(prompt: Any) -> str:

@@ -13,9 +13,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from scoregate.data.rows import digest
 from scoregate.evaluation.bootstrap import caution
 from scoregate.evaluation.versus import Versus
+from scoregate.items import digest
 from scoregate.report.comparisons import pairs_table, span
 from scoregate.report.html import bad, bytes_of, data_uri, document, note, safe, table, write_html
 from scoregate.report.pairs import GeneratorImage, verdict

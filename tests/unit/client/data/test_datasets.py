@@ -11,8 +11,8 @@ import pytest
 
 from scoregate.data.datasets import Dataset
 from scoregate.data.folders import captions_alone
-from scoregate.data.rows import digest
 from scoregate.errors import InputError
+from scoregate.items import digest
 from tests.support.pictures import png
 from tests.support.shards import pairs
 
