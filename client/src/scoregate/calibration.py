@@ -6,6 +6,7 @@ numbers, so no rounding moves a threshold.
 """
 
 import json
+import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,8 +17,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, TypeVar
 
-from scoregate.errors import InputError, NoColumnError, named
+from scoregate.errors import InputError, NoColumnError, ScoregateError, named
+from scoregate.local import Service
 from scoregate.records import Record, number, truth
+from scoregate.results import lower_is_better
 from scoregate.runs.plan import Line, is_line
 from scoregate.runs.results import line_of, nested, records_in
 from scoregate.runs.summary import WarningKind, kinds_of
@@ -26,6 +29,7 @@ from scoregate.settings import Column, MetricName, Setting, SettingError
 MAX_NAMED_ROWS = 5  # rows without a score that are named
 
 PERCENTS = (1, 5, 10, 25, 50, 75, 90, 95, 99)
+BINS = 40  # bins of a plot
 MIN_TAIL = 10  # scores on either side of a threshold; with fewer the rate is a guess
 T = TypeVar("T")
 
@@ -115,6 +119,8 @@ class Samples:
 
     Attributes:
         lower: True if lower scores are better.
+        notes: warnings about them.
+        fault: of the request for the direction of the metric, whose higher scores are taken as better then.
     """
 
     metric: str
@@ -123,6 +129,8 @@ class Samples:
     labels: list[bool] = field(default_factory=list)
     left_out: dict[str, list[int]] = field(default_factory=dict)  # the rows, by what they lack
     lower: bool = False
+    notes: Sequence[str] = ()
+    fault: ScoregateError | None = None
 
     def leave_out(self, why: str, row: int) -> None:
         self.left_out.setdefault(why, []).append(row)
@@ -371,6 +379,38 @@ class Counterpart:
     caution: str = ""
 
 
+@dataclass(frozen=True)
+class Counterparts:
+    """The thresholds of one model, each with that of another one, whose scores *samples* are."""
+
+    samples: Samples
+    thresholds: Sequence[Counterpart]
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is a threshold."""
+        return any(each.threshold is not None for each in self.thresholds)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the thresholds as JSON."""
+        samples = self.samples
+        return {
+            "metric": samples.metric,
+            "direction": f"{'lower' if samples.lower else 'higher'} is better",
+            "scores": len(samples.scores),
+            "thresholds": [
+                {
+                    "old": turned(each.old_threshold, samples.lower),
+                    "new": None if each.threshold is None else turned(each.threshold, samples.lower),
+                    "old_rate": each.old_rate.as_json(),
+                    "new_rate": each.rate and each.rate.as_json(),
+                    "caution": each.caution,
+                }
+                for each in self.thresholds
+            ],
+        }
+
+
 def counterpart(old: Sequence[float], new: Sequence[float], threshold: float) -> Counterpart:
     """
     Return the threshold for *new* scores that keeps the pass rate of *threshold* for *old* ones; both ascend.
@@ -427,6 +467,40 @@ class Calibration:
     rates: dict[str, Rate] = field(default_factory=dict)
     auc: float | None = None
 
+    @property
+    def complete(self) -> bool:
+        """Whether there is a threshold."""
+        return self.threshold is not None
+
+    def draw(self, drawn: Any) -> None:
+        """
+        Draw histograms with the threshold on a figure of Matplotlib; with labels each, and the ROC curve.
+
+        Raises:
+            InputError: the scores lie too close together.
+        """
+        samples = self.samples
+        groups = {"all": samples.scores}
+        if samples.labels:
+            groups = {"good": samples.of(True), "bad": samples.of(False)}
+        drawn.set_size_inches(5 * len(groups), 4)
+        left, *right = drawn.subplots(1, len(groups), squeeze=False)[0]
+        span = (min(samples.scores), max(samples.scores))
+        if span[0] + (span[1] - span[0]) / BINS == span[0]:
+            raise InputError(f"{samples.metric}: the scores lie too close together to be drawn")
+        for name, scores in groups.items():
+            left.hist(scores, bins=BINS, range=span, alpha=0.6, label=f"{name} ({len(scores)})")
+        if self.threshold is not None:
+            text = f"threshold {self.threshold:.4g}"
+            left.axvline(self.threshold, color="black", linestyle="--", label=text)
+        left.set_xlabel(samples.metric.replace("$", r"\$"))
+        left.set_ylabel("pictures")
+        left.legend()
+        for axes in right:
+            axes.plot(*roc(samples.worth(samples.of(False)), samples.worth(samples.of(True))))
+            axes.set_xlabel("false-accept rate")
+            axes.set_ylabel("true-accept rate")
+
     def as_json(self) -> dict[str, Any]:
         """Return the calibration as JSON."""
         samples, scores = self.samples, sorted(self.samples.scores)
@@ -450,20 +524,45 @@ class Calibration:
         return content
 
 
-def scores_of(settings: CalibrationSettings, lower_there: Callable[[str], bool]) -> tuple[Samples, list[str]]:
+def calibrate(settings: CalibrationSettings, service: Service) -> Calibration | Counterparts:
     """
-    Return the scores of a file, and a line for each warning about them.
+    Return the threshold for what is wanted; with `like` the thresholds that keep another model's pass rates.
 
     Args:
-        lower_there: says of a metric whether lower scores are better, if the file does not say it.
+        service: says whether lower scores are better, if it is named and the file does not say it.
+
+    Raises:
+        InputError: there is no such column, a cell is not valid, or the scores have no threshold.
+    """
+    samples = scores_of(settings, service)
+    if settings.like:
+        return Counterparts(samples, counterparts_of(settings, samples))
+    return calibrated(samples, settings.pass_rate, settings.false_accept_rate)
+
+
+def scores_of(settings: CalibrationSettings, service: Service) -> Samples:
+    """
+    Return the scores of a file, in the direction of the metric.
 
     Raises:
         InputError: there is no such column, or a cell is not valid.
     """
     samples = read_samples(settings.scores, settings.metric, settings.label)
     source = origin(settings.scores, samples.metric)
-    samples.lower = settings.lower_is_better or source.lower or lower_there(samples.metric)
-    return samples, source.notes()
+    samples.notes = source.notes()
+    try:
+        samples.lower = settings.lower_is_better or source.lower or lower_there(service, samples.metric)
+    except ScoregateError as exc:
+        samples.fault = exc
+    return samples
+
+
+def lower_there(service: Service, metric: str) -> bool:
+    """Return True if a service that is named says that lower scores of *metric* are better."""
+    if not (service.existing or service.base_url is not None or os.environ.get("SCOREGATE_BASE_URL")):
+        return False
+    with service.client(retries=0) as client:
+        return lower_is_better(client.models().get("metrics", {}).get(metric, {}))
 
 
 def calibrated(
@@ -515,22 +614,3 @@ def counterparts_of(settings: CalibrationSettings, samples: Samples) -> list[Cou
     one = settings.threshold
     wanted = percentiles(scores) if one is None else [turned(one, old.lower)]
     return [counterpart(scores, new, threshold) for threshold in wanted]
-
-
-def counterparts(found: Sequence[Counterpart], samples: Samples) -> dict[str, Any]:
-    """Return thresholds of two models as JSON."""
-    return {
-        "metric": samples.metric,
-        "direction": f"{'lower' if samples.lower else 'higher'} is better",
-        "scores": len(samples.scores),
-        "thresholds": [
-            {
-                "old": turned(each.old_threshold, samples.lower),
-                "new": None if each.threshold is None else turned(each.threshold, samples.lower),
-                "old_rate": each.old_rate.as_json(),
-                "new_rate": each.rate and each.rate.as_json(),
-                "caution": each.caution,
-            }
-            for each in found
-        ],
-    }

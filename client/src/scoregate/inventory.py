@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
-from scoregate.client import Client
 from scoregate.errors import InputError, ScoregateError, named
 from scoregate.local import Service
 from scoregate.results import Notice, QuestionSet, demos
@@ -23,6 +22,7 @@ class Health:
     Attributes:
         detail: why it is not ready.
         models, metrics: as of `Client.models`; empty if that request failed, by the error *fault*.
+        reached: whether it is a service at all; if not, *fault* says why.
     """
 
     ready: bool
@@ -30,6 +30,7 @@ class Health:
     models: Sequence[Mapping[str, Any]] = ()
     metrics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     fault: ScoregateError | None = None
+    reached: bool = True
 
     @property
     def warnings(self) -> list[Notice]:
@@ -53,15 +54,16 @@ class Health:
         return found | ({"warnings": self.warnings} if self.warnings else {})
 
 
-def health(client: Client) -> Health:
-    """Return the state of a service.  Raises `ScoregateError` if there is none."""
-    ready, answer = client.ready()
-    detail = str(answer.get("detail", ""))
-    try:
-        there = client.models()
-    except ScoregateError as exc:
-        return Health(ready, detail, fault=exc)
-    return Health(ready, detail, there["models"], there["metrics"])
+def health(service: Service) -> Health:
+    """Return the state of a service.  Raises `ScoregateError` if models of this process cannot be loaded."""
+    ready, answer, reached = False, dict[str, Any](), False
+    with service.client(retries=0) as client:
+        try:
+            ready, answer = client.ready()
+            reached, there = True, client.models()
+        except ScoregateError as exc:
+            return Health(ready, str(answer.get("detail", "")), fault=exc, reached=reached)
+    return Health(ready, str(answer.get("detail", "")), there["models"], there["metrics"])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,8 +18,14 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from contextlib import (
+    AbstractContextManager,
+    AsyncExitStack,
+    asynccontextmanager,
+    contextmanager,
+    nullcontext,
+)
+from dataclasses import dataclass, replace
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -363,6 +369,7 @@ class Service:
     Where the scores come from; other processes make a client of it, too.
 
     Attributes:
+        existing: a client, which stays open; it has its own models and policies, and is strict or not.
         base_url, api_key: as of `scoregate.Client`.
         local: models that each process loads in place of a service, see `scoregate.load`; without an address
             and a key, by default those of the variable SCOREGATE_LOCAL.
@@ -371,12 +378,37 @@ class Service:
         policies: a file of policies for models of this process; a service has its own.
     """
 
+    existing: Client | None = None
     base_url: str | None = None
     api_key: str | None = None
     local: Sequence[str] = ()
     timeout_s: float = 60.0
     strict: bool = False
     policies: str = ""
+
+    def __post_init__(self) -> None:
+        if (own := self.existing) and (self.local or self.policies or self.strict != own.strict):
+            raise InputError("a client has its own models and policies, and is strict or not by itself")
+
+    @classmethod
+    def of(
+        cls,
+        client: Client | None = None,
+        local: Sequence[str] | str = (),
+        strict: bool | None = None,
+        timeout_s: float = 60.0,
+    ) -> Service:
+        """
+        Return the service of a call in Python: an open client, models to load, or the environment's service.
+
+        Args:
+            strict: by default as the client is.
+
+        Raises:
+            InputError: a client and models are given, or it is not as *strict*.
+        """
+        strict = (client.strict if client else False) if strict is None else strict
+        return cls(existing=client, local=names_of(local), timeout_s=timeout_s, strict=strict)
 
     @property
     def models(self) -> list[str]:
@@ -393,20 +425,26 @@ class Service:
         *,
         metrics: Sequence[str] = (),
         options: Mapping[str, Mapping[str, Any]] | None = None,
+        strict: bool = False,
         **more: Any,
-    ) -> Client:
+    ) -> AbstractContextManager[Client]:
         """
-        Return a client, a context manager.
+        Return a context of a client, which is closed at the end unless it existed before.
 
         Args:
             metrics, options: of all calls, if known: models of this process are loaded for these alone, and
                 mistakes in them are found before.
+            strict: as the settings of a call are; the service may be strict, too.
             more: further arguments of `scoregate.Client`.
 
         Raises:
             InputError: the address is not valid, or the server's package is not installed.
             ScoregateError: the models cannot be loaded.
         """
+        if strict and not self.strict:
+            return replace(self, strict=True).client(metrics=metrics, options=options, **more)
+        if self.existing:
+            return nullcontext(self.existing)
         more = {"timeout_s": self.timeout_s, "strict": self.strict, **more}
         try:
             if names := self.models:

@@ -130,7 +130,7 @@ def test_the_metrics_and_options_are_those_of_the_policy(gate):
 
 def test_a_client_has_policies_of_its_own(gate):
     """A file of them would not reach it."""
-    with pytest.raises(InputError, match="a client has its own policies"):
+    with pytest.raises(InputError, match="a client has its own models and policies"):
         decide(gate, "show", policy_file="policies.toml")
 
 

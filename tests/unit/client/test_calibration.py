@@ -3,6 +3,7 @@
 from fractions import Fraction
 from itertools import product
 
+import httpx2 as httpx
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,15 +12,17 @@ from scoregate.calibration import (
     CalibrationSettings,
     Rate,
     accepted,
-    calibrated,
+    calibrate,
     for_false_accept_rate,
     for_pass_rate,
     percentile,
     roc,
     roc_auc,
-    scores_of,
 )
 from scoregate.errors import InputError
+from scoregate.local import Service
+from tests.support.answers import problem
+from tests.unit.client.cli.served import metric
 
 SCORES = st.lists(st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.7]) | st.floats(-5, 5), min_size=1)
 SHARES = st.integers(1, 100).map(lambda percent: Fraction(percent, 100))
@@ -100,19 +103,35 @@ def test_a_threshold_is_chosen_from_a_program(tmp_path):
     file = tmp_path / "scores.csv"
     file.write_text("score,good\n0.1,0\n0.2,0\n0.8,1\n0.9,1\n", "utf-8")
     settings = CalibrationSettings(scores=file, label="good", false_accept_rate=Fraction(0))
-    samples, notes = scores_of(settings, lambda metric: False)
-    found = calibrated(samples, settings.pass_rate, settings.false_accept_rate)
+    found = calibrate(settings, Service())
 
-    assert ([], 0.8, 1.0) == (notes, found.threshold, found.auc)
+    assert ([], 0.8, 1.0) == (found.samples.notes, found.threshold, found.auc)
     assert {"false_accept_rate": 0.0} == found.as_json()["wanted"]
     with pytest.raises(InputError, match="`threshold` is that of the model whose scores `like` names"):
         CalibrationSettings(scores=tmp_path / "none.csv", threshold=0.5)
 
 
-def test_a_lower_score_is_better_if_the_caller_says_so(tmp_path):
-    """As the command does, which asks the service."""
+def test_a_lower_score_is_better_if_the_service_says_so(tmp_path, answered):
+    """Of a client, as of the service that the command names; without an answer higher ones are."""
     file = tmp_path / "scores.csv"
     file.write_text("score\n1\n2\n3\n4\n", "utf-8")
-    samples, _ = scores_of(CalibrationSettings(scores=file), {"score": True}.__getitem__)
+    settings = CalibrationSettings(scores=file, pass_rate=Fraction(3, 4))
+    models = {"models": [], "metrics": {"score": metric("lower is better")}}
+    lower = calibrate(settings, Service.of(answered(lambda request: httpx.Response(200, json=models))))
+    away = calibrate(settings, Service.of(answered(lambda request: problem(403, "forbidden"))))
 
-    assert 3.0 == calibrated(samples, Fraction(3, 4), None).threshold
+    assert (3.0, None) == (lower.threshold, lower.samples.fault)
+    assert (2.0, "forbidden") == (away.threshold, away.samples.fault.code)
+
+
+def test_thresholds_of_another_model_are_chosen_from_a_program(tmp_path):
+    """Each keeps the pass rate of the other model's."""
+    for name, scores in (("new", (1, 2, 3, 4)), ("old", (10, 20, 30, 40))):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["score", *map(str, scores)]), "utf-8")
+    settings = CalibrationSettings(scores=tmp_path / "new.csv", like=tmp_path / "old.csv", threshold=30)
+    found = calibrate(settings, Service())
+
+    assert (True, [(30, 3)]) == (
+        found.complete,
+        [(each["old"], each["new"]) for each in found.as_json()["thresholds"]],
+    )

@@ -1,7 +1,6 @@
 """What a service has, from Python: its health, metrics, models and question sets."""
 
 import json
-from types import SimpleNamespace
 
 import httpx2 as httpx
 import pytest
@@ -42,8 +41,8 @@ def answer(request):
 
 @pytest.fixture
 def service(answered):
-    """What makes a client of that service."""
-    return SimpleNamespace(client=lambda: answered(answer))
+    """That service, by a client of it."""
+    return Service.of(answered(answer))
 
 
 def test_a_service_that_does_not_list_its_models_may_be_ready(answered):
@@ -52,7 +51,7 @@ def test_a_service_that_does_not_list_its_models_may_be_ready(answered):
     def without_models(request):
         return problem(403, "forbidden") if request.url.path == "/models" else answer(request)
 
-    found = health(answered(without_models))
+    found = health(Service.of(answered(without_models)))
 
     assert (True, "forbidden", {"ready": True}) == (found.ready, found.fault.code, found.as_json())
 

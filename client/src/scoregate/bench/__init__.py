@@ -12,7 +12,6 @@ the extra `evaluate`.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -20,16 +19,18 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-import scoregate
+from scoregate.client import Client
 from scoregate.errors import InputError
+from scoregate.local import Service
 from scoregate.settings import settings_in
-from scoregate.text import say_outage
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from os import PathLike
 
     from scoregate.bench.benchmark import Benchmark
     from scoregate.bench.data import MetricBenchmark
+    from scoregate.bench.suite import SuiteReport
 
 TIMEOUT_S = 600.0  # seconds for a request
 
@@ -72,13 +73,16 @@ GENERATORS = declared_in("generators")
 BENCHMARKS = METRICS | GENERATORS
 
 
-def run(name: str, *, client: scoregate.Client | None = None, **settings: Any) -> dict[str, Any]:
+def run(
+    name: str, *, client: Client | None = None, local: Sequence[str] | str = (), **settings: Any
+) -> dict[str, Any]:
     """
     Return the tables of a benchmark, as `scoregate bench NAME --json` prints them.
 
     Args:
         name: of `BENCHMARKS`.
-        client: scores pictures; by default `Client()`, opened when the first pictures have to be scored.
+        client: scores pictures, and stays open; by default one of the service that the environment names.
+        local: models that are loaded for this call, in place of a service.
         settings: options of the command, the fields of `BENCHMARKS[name].benchmark.settings`; paths may be
             texts.
 
@@ -90,11 +94,35 @@ def run(name: str, *, client: scoregate.Client | None = None, **settings: Any) -
     if name not in BENCHMARKS:
         raise InputError(f"no benchmark {name}; there are {', '.join(BENCHMARKS)}")
     benchmark = BENCHMARKS[name].benchmark
-    own = settings_in(benchmark.settings, settings)
+    service = Service.of(client, local, settings.get("strict"), TIMEOUT_S)
+    shared = {"strict": service.strict} if name in GENERATORS else {}  # others score nothing
+    return {"benchmark": name} | benchmark.tables(settings_in(benchmark.settings, settings | shared), service)
 
-    def connect(*, strict: bool, metrics: Sequence[str] = ()) -> AbstractContextManager[scoregate.Client]:
-        if client:
-            return nullcontext(client)
-        return scoregate.Client(timeout_s=TIMEOUT_S, strict=strict, outage=say_outage)
 
-    return {"benchmark": name} | benchmark.tables(own, connect)
+def run_suite(
+    generators: Mapping[str, str | PathLike[str]] | None = None,
+    *,
+    client: Client | None = None,
+    local: Sequence[str] | str = (),
+    **settings: Any,
+) -> SuiteReport:
+    """
+    Return the tables of a suite of benchmarks, and write the report, as `scoregate bench run`.
+
+    Args:
+        generators: a folder of each by name, with pictures or a file of answers for each benchmark; those of
+            the manifest `again` if none are named.
+        client, local: as of `run`; they score the pictures of all benchmarks.
+        settings: further fields of `scoregate.bench.suite.SuiteSettings`, such as `suite`, `data` and `out`.
+
+    Raises:
+        InputError: the suite, the manifest, a setting or the generators are not valid.
+        OSError: the report cannot be written.
+        NoResultError: no benchmark has figures.
+        ScoregateError: the service failed as a whole.
+    """
+    suite = import_module(f"{__name__}.suite")  # few runs need it
+    service = Service.of(client, local, settings.get("strict"), TIMEOUT_S)
+    shared = {"generators": generators or {}, "strict": service.strict}
+    report: SuiteReport = suite.write_suite(settings_in(suite.SuiteSettings, settings | shared), service)
+    return report

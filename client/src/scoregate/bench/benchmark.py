@@ -23,12 +23,12 @@ generator's figures are means of these, with intervals over the prompts and caut
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -49,6 +49,7 @@ from scoregate.data.rows import Row
 from scoregate.data.tiles import Grid, grid_of
 from scoregate.errors import InputError
 from scoregate.evaluation.bootstrap import Drawings, Figures, Sample, compared, means, uncertainty
+from scoregate.local import Service
 from scoregate.records import kind
 from scoregate.runs.batch import Part, scored_rows
 from scoregate.runs.batch_settings import Scoring
@@ -65,18 +66,11 @@ from scoregate.settings import (
     Strict,
     whole,
 )
+from scoregate.text import say_outage
 
 PART = ": "  # joins a table and its figure; figures without it are columns of the first table
 
 Values = Mapping[str, Sequence[float]]  # an item's values by figure; a figure is the mean of its values
-
-
-class Connect(Protocol):
-    """Opens the service, or models of this process: those of *metrics*, by default all."""
-
-    def __call__(
-        self, *, strict: bool, metrics: Sequence[str] = ()
-    ) -> AbstractContextManager[scoregate.Client]: ...
 
 
 OfItems = Mapping[str, Values]
@@ -240,23 +234,23 @@ class Benchmark(Generic[Own]):
             line["seeds"] = [*range(sheet.tiles if sheet else several)]
             yield line | ({"grid": settings.grid} if sheet else {})
 
-    def tables(self, settings: Own, connect: Connect) -> dict[str, Any]:
+    def tables(self, settings: Own, service: Service) -> dict[str, Any]:
         """
         Return a row for each generator, further tables with a row for each figure, and differences.
 
         Args:
-            connect: opens the service, when the first pictures have to be scored.
+            service: opened when the first pictures have to be scored.
 
         Raises:
             InputError: a file or a folder is not valid, or no picture of a generator has answers.
         """
         settings = self.resolved(settings)
         items = self.items(settings)
-        return tables_of(self, settings, items, answers_of(self, settings, items, connect))
+        return tables_of(self, settings, items, answers_of(self, settings, items, service))
 
 
 def answers_of(
-    benchmark: Benchmark[Own], settings: Own, items: Sequence[BenchmarkItem], connect: Connect
+    benchmark: Benchmark[Own], settings: Own, items: Sequence[BenchmarkItem], service: Service
 ) -> dict[str, Found]:
     """Return the answers about each generator's pictures; score those in folders.  Raises `InputError`."""
     if not settings.answers:
@@ -274,7 +268,8 @@ def answers_of(
         else:
             found[name] = in_file(path, items, benchmark.reading)
     if unscored:
-        with connect(strict=settings.strict, metrics=benchmark.reading.metrics) as client:
+        needed = benchmark.reading.metrics
+        with service.client(metrics=needed, strict=settings.strict, outage=say_outage) as client:
             for name, placed in unscored.items():
                 found[name] = scored(benchmark, settings, items, name, placed, client)
     return {name: found[name] for name in settings.answers}

@@ -92,7 +92,7 @@ class MetricBenchmark(Generic[S]):
     answers: str = ""
     example: str = "data --scores scores.jsonl"
 
-    def tables(self, settings: S, connect: object = None) -> dict[str, Any]:
+    def tables(self, settings: S, service: object = None) -> dict[str, Any]:
         """Return the tables; nothing is scored.  Raises `InputError`."""
         return self.tables_of(settings)
 

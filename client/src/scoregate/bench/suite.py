@@ -22,7 +22,7 @@ import json
 import os
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from glob import escape
@@ -32,11 +32,12 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from scoregate.bench import BENCHMARKS, GENERATORS
-from scoregate.bench.benchmark import Benchmark, Connect, GeneratorSettings
+from scoregate.bench.benchmark import Benchmark, GeneratorSettings
 from scoregate.bench.suite_page import latex_of, page, worst
 from scoregate.errors import InputError, NoResultError, ScoregateError, named
 from scoregate.evaluation.bootstrap import Drawings
 from scoregate.formats import NO_VALUE, cell
+from scoregate.local import Service
 from scoregate.records import json_of, toml_of
 from scoregate.results import is_number
 from scoregate.runs.batch_settings import Scoring
@@ -55,7 +56,7 @@ from scoregate.settings import (
     metric_options,
     settings_in,
 )
-from scoregate.text import meant, meant_file, say
+from scoregate.text import meant, meant_file, say, say_outage
 
 BUILT_IN = {path.stem: path for path in sorted(Path(__file__).parent.glob("*.toml"))}
 GIVEN_ONCE = {"answers", "out", "bootstrap", "seed", "strict", "concurrency"}  # all benchmarks get the same
@@ -270,12 +271,12 @@ class SuiteReport:
         say(f"{entry.name}, {generator}: left out: {why}")
 
 
-def run_suite(settings: SuiteSettings, connect: Connect) -> SuiteReport:
+def write_suite(settings: SuiteSettings, service: Service) -> SuiteReport:
     """
     Return the tables of the benchmarks of a suite, and write the report into the folder `out`.
 
     Args:
-        connect: opens the service, if a generator has pictures.
+        service: opened if a generator has pictures.
 
     Raises:
         InputError: the suite, the manifest or the generators are not valid.
@@ -293,7 +294,7 @@ def run_suite(settings: SuiteSettings, connect: Connect) -> SuiteReport:
     entries = entries_of(content, settings.suite or "", base, common)
     with ExitStack() as stack:
         out = (settings.out or Path(stack.enter_context(TemporaryDirectory()))).resolve()
-        report = scored(settings, entries, out, connect, stack)
+        report = scored(settings, entries, out, service, stack)
         if not report.tables:
             raise NoResultError("no benchmark of the suite has figures")
         if settings.out:
@@ -333,7 +334,7 @@ def again(settings: SuiteSettings, then: Mapping[str, Any]) -> tuple[SuiteSettin
 
 
 def scored(
-    settings: SuiteSettings, entries: list[SuiteEntry], out: Path, connect: Connect, stack: ExitStack
+    settings: SuiteSettings, entries: list[SuiteEntry], out: Path, service: Service, stack: ExitStack
 ) -> SuiteReport:
     """Return the tables of all benchmarks; one client of *stack* scores the pictures of all."""
     report, served = SuiteReport(), dict[str, Any]()
@@ -342,15 +343,15 @@ def scored(
         for entry in entries
     }
     if scores := any(path and path.is_dir() for each in sources.values() for path in each.values()):
-        client = stack.enter_context(connect(strict=settings.strict))
+        client = stack.enter_context(service.client(strict=settings.strict, outage=say_outage))
         served = client.models()
-        connect = lambda *, strict, metrics=(): nullcontext(client)  # noqa: E731
+        service = Service.of(client)
     metrics = dict[str, None]()
     for entry in entries:
         if found := usable(entry, sources[entry.name], served.get("metrics", {}), report):
             folder = out / RESULTS / entry.name
             whole = replace(entry, settings=replace(entry.settings, answers=found, out=folder))
-            tabulate(whole, report, connect, settings.worst)
+            tabulate(whole, report, service, settings.worst)
             report.facts["benchmarks"][entry.name] = {
                 "data": {name: digest_of_all(path) for name, path in entry.data.items()},
                 "pictures": {name: digest_of_all(path) for name, path in found.items()},
@@ -381,11 +382,11 @@ def usable(
     return found
 
 
-def tabulate(entry: SuiteEntry, report: SuiteReport, connect: Connect, most: int) -> None:
+def tabulate(entry: SuiteEntry, report: SuiteReport, service: Service, most: int) -> None:
     """Add the tables of a benchmark and its worst pictures to the report, or why there are none."""
     say(f"{entry.name}:")
     try:
-        tables = {"benchmark": entry.benchmark.name} | entry.benchmark.tables(entry.settings, connect)
+        tables = {"benchmark": entry.benchmark.name} | entry.benchmark.tables(entry.settings, service)
         shown = worst(entry.benchmark, entry.settings, most)
     except (InputError, OSError) as exc:
         if isinstance(exc, ScoregateError) and not isinstance(exc, InputError):  # the service, not its files

@@ -368,16 +368,6 @@ def service_of(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S) -> S
     return Service(timeout_s=getattr(arguments, "timeout", timeout_s), **given)
 
 
-def connected(arguments: argparse.Namespace, timeout_s: float = TIMEOUT_S, **more: Any) -> scoregate.Client:
-    """
-    Return a client of the service, a context manager; one in this process if models are named for it.
-
-    Args:
-        more: as of `Service.client`.
-    """
-    return service_of(arguments, timeout_s).client(**more)
-
-
 def check_plot(path: Path) -> None:
     """Raise `UsageError` if nothing could be drawn to *path*."""
     if path.suffix.lower() not in PLOTS:

@@ -3,7 +3,6 @@
 import argparse
 import json
 from collections.abc import Iterable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,7 @@ from scoregate.cli.arguments import (
     settings_of,
 )
 from scoregate.formats import FORMATS, printed
-from scoregate.text import meant_file, say_outage, table
+from scoregate.text import meant_file, table
 
 if TYPE_CHECKING:
     from scoregate.bench.benchmark import Benchmark
@@ -87,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
     benchmark = BENCHMARKS[arguments.benchmark].benchmark
     tables = benchmark.tables(
         own_settings(benchmark, arguments),
-        partial(service_of(arguments, TIMEOUT_S).client, outage=say_outage),
+        service_of(arguments, TIMEOUT_S),
     )
     content = {"benchmark": benchmark.name} | tables
     if arguments.json:
@@ -121,11 +120,11 @@ def add_suite(parser: argparse.ArgumentParser) -> None:
 
 def run_of_suite(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if a benchmark failed, or a figure is not that of the manifest."""
-    from scoregate.bench.suite import SuiteSettings, run_suite
+    from scoregate.bench.suite import SuiteSettings, write_suite
 
     generators = once_each(map(named_folder, arguments.generators))
     settings = settings_of(SuiteSettings, arguments, generators=generators)
-    report = run_suite(settings, partial(service_of(arguments, TIMEOUT_S).client, outage=say_outage))
+    report = write_suite(settings, service_of(arguments, TIMEOUT_S))
     differ = report.differences
     if differ:
         for head, rows in (("PROVENANCE", differ.facts), ("FIGURE", differ.figures)):

@@ -39,26 +39,17 @@ scoregate calibrate new.jsonl --like old.jsonl --threshold 0.6
 
 import argparse
 import json
-import os
-from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from statistics import fmean
 
-import scoregate
 from scoregate.calibration import (
     PERCENTS,
     Calibration,
     CalibrationSettings,
-    Counterpart,
-    Samples,
-    calibrated,
-    counterparts,
-    counterparts_of,
+    Counterparts,
+    calibrate,
     noted,
     percentile,
-    roc,
-    scores_of,
     turned,
 )
 from scoregate.cli.arguments import (
@@ -68,15 +59,13 @@ from scoregate.cli.arguments import (
     UsageError,
     add_settings,
     check_plot,
-    connected,
     described,
     figure,
+    service_of,
     settings_of,
 )
-from scoregate.results import lower_is_better
 from scoregate.text import say, shown, table
 
-BINS = 40  # bins of a plot
 TIMEOUT_S = 10.0  # the request for the metric's direction may take so long
 
 
@@ -94,34 +83,20 @@ def run(arguments: argparse.Namespace) -> int:
         check_plot(plot)
     if settings.like and plot:
         raise UsageError("--like takes neither --label nor --plot")
-    samples, notes = scores_of(settings, partial(lower_there, arguments))
-    for note in notes:
+    found = calibrate(settings, service_of(arguments, TIMEOUT_S))
+    if fault := found.samples.fault:
+        assumed = "higher scores are taken as the better ones, since the service does not answer"
+        say(f"warning: {assumed}: {described(fault)}")
+    for note in found.samples.notes:
         say(f"warning: {note}")
-    if settings.like:
-        thresholds = counterparts_of(settings, samples)
-        content = counterparts(thresholds, samples)
-        print(json.dumps(content) if arguments.json else compared(thresholds, samples))
-        return OK if any(each.threshold is not None for each in thresholds) else NO_SCORE
-    found = calibrated(samples, settings.pass_rate, settings.false_accept_rate)
-    print(json.dumps(found.as_json()) if arguments.json else as_text(found))
-    if plot:
-        draw(samples, found.threshold, plot)
-    return OK if found.threshold is not None else NO_SCORE
-
-
-def lower_there(arguments: argparse.Namespace, metric: str) -> bool:
-    """Return True if the configured service says that lower scores of *metric* are better."""
-    if not ("base_url" in vars(arguments) or os.environ.get("SCOREGATE_BASE_URL")):
-        return False
-    try:
-        with connected(arguments, TIMEOUT_S, retries=0) as client:
-            return lower_is_better(client.models().get("metrics", {}).get(metric, {}))
-    except scoregate.ScoregateError as exc:
-        note = (
-            f"higher scores are taken as the better ones, since the service does not answer: {described(exc)}"
-        )
-        say(f"warning: {note}")
-        return False
+    if arguments.json:
+        print(json.dumps(found.as_json()))
+    else:
+        print(as_text(found) if isinstance(found, Calibration) else compared(found))
+    if plot and isinstance(found, Calibration):
+        found.draw(drawn := figure())
+        drawn.savefig(plot)
+    return OK if found.complete else NO_SCORE
 
 
 def as_text(found: Calibration) -> str:
@@ -142,8 +117,9 @@ def as_text(found: Calibration) -> str:
     return "\n".join([*lines, *verdict(found)])
 
 
-def compared(found: Sequence[Counterpart], samples: Samples) -> str:
+def compared(found: Counterparts) -> str:
     """Return the table of thresholds of two models for people."""
+    samples = found.samples
     rows = [
         (
             repr(turned(each.old_threshold, samples.lower)),
@@ -152,7 +128,7 @@ def compared(found: Sequence[Counterpart], samples: Samples) -> str:
             f"{each.rate.value:.4f}" if each.rate else "–",
             each.caution,
         )
-        for each in found
+        for each in found.thresholds
     ]
     heads = ["OLD THRESHOLD", "NEW THRESHOLD", "OLD PASS RATE", "NEW PASS RATE", "CAUTION"]
     passes = f"a picture passes where its score is {'at most' if samples.lower else 'at least'} the threshold"
@@ -170,28 +146,3 @@ def verdict(found: Calibration) -> list[str]:
         f"threshold {found.threshold!r}: a picture passes where its score is {least} this",
         *(f"  {name.replace('_', ' ')} {rate}" for name, rate in found.rates.items()),
     ]
-
-
-def draw(samples: Samples, threshold: float | None, path: Path) -> None:
-    """Draw histograms with the threshold; with labels one for each, and the ROC curve."""
-    drawn = figure()
-    groups = {"all": samples.scores}
-    if samples.labels:
-        groups = {"good": samples.of(True), "bad": samples.of(False)}
-    drawn.set_size_inches(5 * len(groups), 4)
-    left, *right = drawn.subplots(1, len(groups), squeeze=False)[0]
-    span = (min(samples.scores), max(samples.scores))
-    if span[0] + (span[1] - span[0]) / BINS == span[0]:
-        raise UsageError(f"{samples.metric}: the scores lie too close together to be drawn")
-    for name, scores in groups.items():
-        left.hist(scores, bins=BINS, range=span, alpha=0.6, label=f"{name} ({len(scores)})")
-    if threshold is not None:
-        left.axvline(threshold, color="black", linestyle="--", label=f"threshold {threshold:.4g}")
-    left.set_xlabel(samples.metric.replace("$", r"\$"))
-    left.set_ylabel("pictures")
-    left.legend()
-    for axes in right:
-        axes.plot(*roc(samples.worth(samples.of(False)), samples.worth(samples.of(True))))
-        axes.set_xlabel("false-accept rate")
-        axes.set_ylabel("true-accept rate")
-    drawn.savefig(path)

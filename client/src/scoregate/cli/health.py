@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-import scoregate
-from scoregate.cli.arguments import NO_SCORE, OK, UNREACHABLE, connected, described
+from scoregate.cli.arguments import NO_SCORE, OK, UNREACHABLE, described, service_of
 from scoregate.inventory import Health, health
 from scoregate.text import complain, say, shown, table
 
@@ -25,14 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0 if it is ready, 1 if it is not, 3 if there is no such service."""
-    with connected(arguments, TIMEOUT_S, retries=0) as client:
-        try:
-            found = health(client)
-        except scoregate.ScoregateError as exc:  # no service, or something else
-            complain(f"scoregate: {described(exc)}")
-            return UNREACHABLE
+    found = health(service_of(arguments, TIMEOUT_S))
     if found.fault:
-        complain(f"scoregate: the models are not known: {described(found.fault)}")
+        what = "the models are not known: " * found.reached
+        complain(f"scoregate: {what}{described(found.fault)}")
+    if not found.reached:  # no service, or something else
+        return UNREACHABLE
     if arguments.json:
         print(json.dumps(found.as_json()))
     else:

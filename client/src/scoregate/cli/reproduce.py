@@ -15,13 +15,12 @@ whose scores differ by more than `--tolerance` (0.0001).
 
 import argparse
 import json
-from functools import partial
 
-from scoregate.cli.arguments import NO_SCORE, OK, add_settings, connected, settings_of
+from scoregate.cli.arguments import NO_SCORE, OK, add_settings, service_of, settings_of
 from scoregate.errors import NoResultError
 from scoregate.runs.batch import TIMEOUT_S
 from scoregate.runs.reproduction import Differences, Reproduction, reproduce
-from scoregate.text import say, say_outage, shown, table
+from scoregate.text import say, shown, table
 
 MAX_SHOWN_ROWS = 10  # rows that differ
 
@@ -35,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Return 0 if every score is reproduced, otherwise 1."""
     settings = settings_of(Reproduction, arguments)
-    found = reproduce(settings, partial(connected, arguments, TIMEOUT_S, outage=say_outage))
+    found = reproduce(settings, service_of(arguments, TIMEOUT_S))
     (print_json if arguments.json else print_text)(found)
     if not found.compared:
         raise NoResultError("nothing was compared: the results have no score of a row of the data set")

@@ -176,18 +176,13 @@ def versus(
     if isinstance(generators, Mapping):
         generators = [f"{name}={fspath(path)}" for name, path in generators.items()]
     own = {"generators": [fspath(each) for each in generators], "metrics": names_of(metrics)}
-    if client:
-        settings.setdefault("strict", client.strict)
-    found = settings_in(VersusSettings, own | settings)
-    if client and (local or found.strict != client.strict):
-        raise InputError("a client has its own models, and is strict or not by itself")
-    service = Service(local=names_of(local), timeout_s=TIMEOUT_S, strict=found.strict)
-    return compare_generators(found, service, client)
+    service = Service.of(client, local, settings.get("strict"), TIMEOUT_S)
+    return compare_generators(
+        settings_in(VersusSettings, own | settings | {"strict": service.strict}), service
+    )
 
 
-def compare_generators(
-    settings: VersusSettings, service: Service, client: scoregate.Client | None = None
-) -> VersusOutcome:
+def compare_generators(settings: VersusSettings, service: Service) -> VersusOutcome:
     """Compare generators as `versus`, and write the page if there is one."""
     paths = generator_paths(settings.generators)
     if len(paths) < 2:
@@ -198,7 +193,7 @@ def compare_generators(
     check_folders(datasets, settings.item)
     if len(datasets) == len(paths):
         check_columns(datasets.values(), filter(None, (settings.by, settings.item)))
-    generators = scored_generators(settings, paths, settings.out, service, client, settings.html)
+    generators = scored_generators(settings, paths, settings.out, service, settings.html)
     outcome = outcome_of(settings, generators)
     if outcome.missing and settings.complete:
         first = outcome.missing[0]

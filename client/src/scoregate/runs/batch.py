@@ -107,29 +107,20 @@ def score(
         NoResultError: the samples of a shard cannot be copied, or the processes of a cluster were lost.
         ScoregateError: a request failed as a whole; what was scored is kept.
     """
-    if client:
-        settings.setdefault("strict", client.strict)
+    service = Service.of(client, local, settings.get("strict"), TIMEOUT_S)
     own = {"dataset": Path(data), "out": Path(out), "metrics": names_of(metrics)}
-    batch = settings_in(Batch, own | settings)
-    if client and (local or batch.strict != client.strict):
-        raise InputError("a client has its own models, and is strict or not by itself")
-    if client and batch.policy_file:
-        raise InputError("a client has its own policies, and takes no file")
-    service = Service(local=names_of(local), timeout_s=TIMEOUT_S, strict=batch.strict)
-    outcome = score_batch(batch, service, client)
+    batch = settings_in(Batch, own | settings | {"strict": service.strict})
+    outcome = score_batch(batch, service)
     if batch.filter and not write_filtered(batch, batch.filter, outcome):
         raise NoResultError(f"a shard was not copied to {batch.kept_shards}")
     return outcome
 
 
-def score_batch(
-    batch: Batch, service: Service, client: scoregate.Client | None = None, page: Path | None = None
-) -> BatchOutcome:
+def score_batch(batch: Batch, service: Service, page: Path | None = None) -> BatchOutcome:
     """
     Score a data set as `score`, without its filter.
 
     Args:
-        client: in place of one of *service*.
         page: a file that will be written about the results.
     """
     check_policy(batch)
@@ -147,12 +138,12 @@ def score_batch(
         from scoregate.runs.filter import check_filter
 
         check_filter(batch, dataset, names, in_folder=in_folder)
-    if batch.ray and client:
+    if batch.ray and service.existing:
         raise InputError(
             f"{named('ray')}: each process of the cluster loads its own models, and takes no client"
         )
     service = replace(service, policies=str(batch.policy_file or ""))
-    opened = partial(session, batch, dataset, service, client, batch.policy)
+    opened = partial(session, batch, dataset, service, batch.policy)
     return (into_folder if in_folder else into_file)(batch, dataset, service, opened)
 
 
@@ -293,16 +284,12 @@ class Session:
 
 @contextmanager
 def session(
-    settings: Run,
-    dataset: Dataset,
-    service: Service,
-    client: scoregate.Client | None = None,
-    policy: str | None = None,
+    settings: Run, dataset: Dataset, service: Service, policy: str | None = None
 ) -> Iterator[Session]:
-    """Yield the session of a client, by default one of *service* that is closed at the end."""
+    """Yield the session of a client of *service*."""
     # The service has the metrics of a policy.
     known: dict[str, Any] = {} if policy else {"metrics": settings.names, "options": settings.options}
-    with nullcontext(client) if client else service.client(outage=say_outage, **known) as here:
+    with service.client(outage=say_outage, strict=settings.strict, **known) as here:
         yield session_of(here, settings, dataset, policy)
 
 

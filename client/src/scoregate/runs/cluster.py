@@ -209,7 +209,7 @@ class QuestionActor:
     def client(self) -> scoregate.Client:
         """The models of this process."""
         with self._setup.prepared(self._sets):
-            return self._service.client()
+            return self._service.client().__enter__()  # open until the process ends
 
     @with_errors
     def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:

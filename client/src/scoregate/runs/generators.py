@@ -1,14 +1,13 @@
 """Several generators: their data sets, scored in one run, or the results that there are."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
 from scoregate.errors import InputError, named
@@ -69,9 +68,7 @@ class ScoredGenerator:
                 yield from dataset_of(source_in(beside(file), content), content["metrics"])
 
 
-def score_generators(
-    batch: Batch, service: Service, client: scoregate.Client | None = None, page: Path | None = None
-) -> list[ScoredGenerator]:
+def score_generators(batch: Batch, service: Service, page: Path | None = None) -> list[ScoredGenerator]:
     """
     Score the data set of each generator of a *batch* into a file of its own in the folder OUT.
 
@@ -79,7 +76,6 @@ def score_generators(
     generator, with a file for each shard.
 
     Args:
-        client: in place of one of *service*.
         page: a file that will be written about the results.
 
     Raises:
@@ -96,10 +92,10 @@ def score_generators(
         raise InputError(f"{paths[scored[0]]}: these are results; batch scores data sets")
     alone = replace(batch, more=())
     if batch.ray:
-        generators = generators_on_cluster(alone, paths, service, client, page)
+        generators = generators_on_cluster(alone, paths, service, page)
     else:
         service = replace(service, policies=str(batch.policy_file or ""))
-        generators = scored_generators(alone, paths, batch.out, service, client, page)
+        generators = scored_generators(alone, paths, batch.out, service, page)
     for each in generators:
         if batch.policy:
             say(f"{shown(each.name)}: {each.summary.decided}")
@@ -113,7 +109,6 @@ def generators_on_cluster(
     batch: Batch,
     paths: Mapping[str, Path],
     service: Service,
-    client: scoregate.Client | None,
     page: Path | None,
 ) -> list[ScoredGenerator]:
     """Score the shards of each generator on a cluster, one generator after the other."""
@@ -121,7 +116,7 @@ def generators_on_cluster(
     batch.out.mkdir(parents=True, exist_ok=True)
     generators = []
     for name, path in paths.items():
-        outcome = score_batch(replace(batch, dataset=path, out=batch.out / name), service, client, page)
+        outcome = score_batch(replace(batch, dataset=path, out=batch.out / name), service, page)
         say_summary(outcome.summary, outcome.requested, outcome.out)
         generators.append(ScoredGenerator(name, dict.fromkeys(outcome.files)))
     return generators
@@ -132,7 +127,6 @@ def scored_generators(
     paths: Mapping[str, Path],
     out: Path,
     service: Service,
-    client: scoregate.Client | None = None,
     page: Path | None = None,
 ) -> list[ScoredGenerator]:
     """
@@ -141,7 +135,6 @@ def scored_generators(
     Args:
         settings: of every data set.
         paths: of data sets, and results of `batch`.
-        client: in place of one of *service*.
         page: a file that will be written about the results.
 
     Raises:
@@ -160,7 +153,7 @@ def scored_generators(
             check_replaced(file)
         # The service has the metrics of a policy.
         known: dict[str, Any] = {} if policy else {"metrics": settings.names, "options": settings.options}
-        with nullcontext(client) if client else service.client(outage=say_outage, **known) as here:
+        with service.client(outage=say_outage, strict=settings.strict, **known) as here:
             sessions = {name: session_of(here, *each, policy) for name, each in datasets.items()}
             counts, requested = scored_files(sessions, files)
         found |= {name: {file: counts[file]} for name, file in files.items()}

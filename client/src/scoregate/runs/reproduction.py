@@ -1,7 +1,7 @@
 """A data set scored again as a manifest says, and compared with the results that the manifest belongs to."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, Row
+from scoregate.local import Service
 from scoregate.runs import manifest
 from scoregate.runs.batch import Part, scored_rows
 from scoregate.runs.batch_settings import Scoring, dataset_of
@@ -17,6 +18,7 @@ from scoregate.runs.manifest import Sets, absent, ids_of, source_in, tell_parts
 from scoregate.runs.plan import Line, key, plan_of
 from scoregate.runs.results import CHANGED, Results, lines_of, pinned, texts_of
 from scoregate.settings import CONCURRENCY, Concurrency, Setting, finite
+from scoregate.text import say_outage
 
 TOLERANCE = 1e-4
 FieldChange = tuple[str, str, str]  # a field of the provenance: its name, then and now
@@ -101,14 +103,9 @@ class Differences:
             self.rows.append(row | ({"error": why} if why else {}))
 
 
-def reproduce(
-    settings: Reproduction, connect: Callable[[], AbstractContextManager[scoregate.Client]]
-) -> Differences:
+def reproduce(settings: Reproduction, service: Service) -> Differences:
     """
-    Score again, and compare.
-
-    Args:
-        connect: opens the service, when all files are read.
+    Score again, and compare.  The service is opened when all files are read.
 
     Raises:
         InputError: the manifest, its data set or its results cannot be read.
@@ -119,7 +116,7 @@ def reproduce(
     dataset = dataset_of(source_in(settings.manifest, content), content["metrics"])
     then = {key(line): line for line in lines_of(file)}
     dataset.check()
-    with connect() as client:
+    with service.client(outage=say_outage) as client:
         return repeated(settings, client, content, dataset, file, then)
 
 

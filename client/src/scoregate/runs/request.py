@@ -136,7 +136,7 @@ def score_images(settings: ScoringSettings, service: Service) -> ScoredImages:
         for prompt in prompts
     ]
     metrics, options = list(dict.fromkeys(settings.metrics)) or [METRIC], settings.options
-    with client_of(service, settings, metrics) as client:
+    with service.client(metrics=metrics, options=options, strict=settings.strict) as client:
         begun_s = monotonic()
         report = client.score_items(items, metrics, options=options, explain=settings.explain)
         seconds = monotonic() - begun_s
@@ -224,7 +224,8 @@ def rank_images(settings: RankingSettings, service: Service) -> RankedImages:
         one = f"name one by {named('metric')}, and a cheap one by {named('cascade')}"
         raise InputError(f"rank orders by one metric: {one}")
     metrics = [settings.metric, *([cheap.metric] if cheap else [])]
-    with client_of(service, settings, metrics) as client, naming(names):
+    opened = service.client(metrics=metrics, options=settings.options, strict=settings.strict)
+    with opened as client, naming(names):
         ranking = client.rank(
             settings.prompt,
             [image for _, image in images],
@@ -306,7 +307,8 @@ def compare_images(settings: ComparisonSettings, service: Service) -> tuple[scor
     names = [name for name, _ in images]
     rubric = name_or_table(settings.rubric) if settings.rubric else None
     metrics = [] if rubric else [settings.metric or METRIC]
-    with client_of(service, settings, metrics) as client, naming(names):
+    opened = service.client(metrics=metrics, options=settings.options, strict=settings.strict)
+    with opened as client, naming(names):
         comparison = client.compare(
             settings.prompt,
             [image for _, image in images],
@@ -416,17 +418,6 @@ def decide_images(settings: DecisionSettings, service: Service) -> DecidedImages
     if settings.out:
         settings.out.write_text(json.dumps(found.as_json(), indent=1) + "\n", "utf-8")
     return found
-
-
-# --- the client of a request ---
-
-
-def client_of(
-    service: Service, settings: ScoringSettings | RankingSettings | ComparisonSettings, metrics: Sequence[str]
-) -> scoregate.Client:
-    """Return a client that scores by *metrics* with the options of the settings."""
-    strict = service.strict or settings.strict
-    return replace(service, strict=strict).client(metrics=metrics, options=settings.options)
 
 
 @contextmanager

@@ -9,10 +9,11 @@ import pytest
 import scoregate.bench
 from scoregate.bench import BENCHMARKS, GENERATORS
 from scoregate.bench.benchmark import Benchmark
-from scoregate.bench.suite import SuiteEntry, SuiteReport, SuiteSettings, run_suite, tabulate
+from scoregate.bench.suite import SuiteEntry, SuiteReport, tabulate
 from scoregate.cli.arguments import CommandParser
 from scoregate.cli.bench import declare, own_settings
 from scoregate.errors import DeadlineExceededError, InputError, ServiceConnectionError, ServiceTimeoutError
+from scoregate.local import Service
 from scoregate.settings import declared
 from tests.support.paths import ROOT
 from tests.unit.client.bench.test_dpg import row
@@ -144,26 +145,30 @@ def test_data_that_are_not_given_are_named():
         scoregate.bench.run("dpg", answers={"A": "a.csv"})
 
 
-def no_service(*, strict):
-    """A service that must not be opened."""
-    raise AssertionError
-
-
-def test_a_suite_is_run_by_a_function(files, tmp_path):
+def test_a_suite_is_run_by_a_function(files, tmp_path, monkeypatch):
     """Its report has the tables of each benchmark, as the function of one returns them."""
     (tmp_path / "mine.toml").write_text('[dpg]\ndata = "d.csv"\ndependencies = "none"\n', "utf-8")
     (tmp_path / "A").mkdir()
     (tmp_path / "A" / "dpg.csv").write_bytes((tmp_path / "a.csv").read_bytes())
-    settings = SuiteSettings(
-        suite=str(tmp_path / "mine.toml"), generators={"A": tmp_path / "A"}, out=tmp_path / "out"
+    monkeypatch.setenv("SCOREGATE_BASE_URL", "not an address")
+    report = scoregate.bench.run_suite(
+        {"A": str(tmp_path / "A")}, suite=str(tmp_path / "mine.toml"), out=tmp_path / "out"
     )
-
-    report = run_suite(settings, no_service)
 
     assert (False, []) == (report.failed, report.left_out)
     assert {"dpg": scoregate.bench.run("dpg", **files, dependencies="none")} == report.tables
-    again = SuiteSettings(again=tmp_path / "out" / "manifest.json")
-    assert [] == run_suite(again, no_service).differences.figures
+    again = scoregate.bench.run_suite(again=tmp_path / "out" / "manifest.json")
+    assert [] == again.differences.figures
+
+
+def test_a_client_has_its_own_models_for_benchmarks_and_suites_too(files, answered):
+    """As for a run over a data set; and it is strict or not by itself."""
+    client = answered(lambda request: None, strict=True)
+    for more in ({"local": "demo"}, {"strict": False}):
+        with pytest.raises(InputError, match="a client has its own models"):
+            scoregate.bench.run("dpg", **files, client=client, **more)
+        with pytest.raises(InputError, match="a client has its own models"):
+            scoregate.bench.run_suite({}, suite="t2i", client=client, **more)
 
 
 @pytest.mark.parametrize("kind", [ServiceConnectionError, ServiceTimeoutError, DeadlineExceededError])
@@ -175,11 +180,11 @@ def test_a_service_that_fails_ends_a_suite(kind):
 
         name = "late"
 
-        def tables(self, settings, connect):
+        def tables(self, settings, service):
             raise kind
 
     with pytest.raises(kind):
-        tabulate(SuiteEntry("late", Late(), None), SuiteReport(), no_service, most=0)
+        tabulate(SuiteEntry("late", Late(), None), SuiteReport(), Service(), most=0)
 
 
 def test_no_function_of_a_benchmark_takes_arguments_of_the_command():

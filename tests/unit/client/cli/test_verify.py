@@ -2,12 +2,11 @@
 
 import json
 import re
-from functools import partial
-from types import SimpleNamespace
 
 import httpx2 as httpx
 import pytest
 
+from scoregate.local import Service
 from scoregate.runs.verification import (
     IMAGES,
     PROMPTS,
@@ -164,9 +163,7 @@ def test_published_scores_without_a_checkout_are_not_checked(command):
 
 def test_in_python_the_hints_name_arguments(command, answered, demo, tmp_path):
     """The command prints flags for these."""
-    of_demo, full = (
-        SimpleNamespace(client=partial(answered, service(**identity))) for identity in (demo[0], {})
-    )
+    of_demo, full = (Service.of(answered(service(**identity))) for identity in (demo[0], {}))
     without = verification(VerificationSettings(), full)
     beside = verification(VerificationSettings(t2v_metrics=tmp_path), of_demo)
 

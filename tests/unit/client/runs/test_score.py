@@ -92,7 +92,9 @@ def test_a_filter_is_a_text(folder, client):
 def test_a_client_is_strict_or_not_by_itself(folder, client):
     """The setting would not reach it; a client and other models are one too many."""
     for more in ({"strict": True}, {"local": "demo"}):
-        with pytest.raises(InputError, match="a client has its own models, and is strict or not by itself"):
+        with pytest.raises(
+            InputError, match="a client has its own models and policies, and is strict or not"
+        ):
             runs.score("rows.jsonl", "out.jsonl", client=client, **more)
 
 
