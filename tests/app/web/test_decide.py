@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import sqlite3
 import time
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -14,6 +16,7 @@ from tests.support.refusals import refused
 pytestmark = pytest.mark.anyio
 
 LONG_MS = 60_000
+AS_JSON = ("scores", "errors", "skipped", "models")  # columns of the log
 PICTURES = {colour: b64(png(colour)) for colour in ("red", "blue", "green", "white")}
 FIT = {"accept": "vqascore >= 0.5", "review": "vqascore >= 0.2", "timeout_ms": LONG_MS}
 BOTH = {"accept": "clipscore >= -0.999 and vqascore >= 0.5", "timeout_ms": LONG_MS}
@@ -160,10 +163,9 @@ async def test_items_of_one_metric_are_admitted_as_a_whole(serve):
     assert [len(ITEMS)] == calls
 
 
-async def test_decisions_that_rest_on_a_demo_model_have_a_warning(serve):
+async def test_decisions_that_rest_on_a_demo_model_have_a_warning(serve, fakes):
     """As scores have."""
-    async with serve(policies={"show": FIT}) as client:
-        service_of(client).engine.demo = {"vqa"}
+    async with serve(policies={"show": FIT}, models={name: {"family": "fake"} for name in fakes}) as client:
         answer = (await decide(client)).json()
 
     assert [{"code": "demo_model"}] == answer["warning_codes"]
@@ -307,10 +309,10 @@ async def test_only_a_request_that_is_wrong_itself_is_refused(serve, fields, cod
         assert "this server has: show, logit" in problem["detail"]
 
 
-async def test_decisions_are_counted_by_policy_and_reason(serve, fakes):
+async def test_decisions_are_counted_by_policy_and_reason(serve, tmp_path):
     """All series exist from the start."""
-    async with serve(policies={"show": FIT}) as client:
-        service_of(client).decisions, before = (sink := Sink()), counted(client)
+    async with serve(policies={"show": FIT}, decisions=log_in(tmp_path)) as client:
+        before = counted(client)
         [good, _] = await made(client, items=[ITEMS[0], {**ITEMS[0], "image": "!"}])
         after = counted(client)
         seconds = service_of(client).instruments.decision_duration.labels("show")._sum.get()
@@ -318,7 +320,7 @@ async def test_decisions_are_counted_by_policy_and_reason(serve, fakes):
     grown = {labels: after[labels] - before[labels] for labels in after if after[labels] != before[labels]}
     assert before.keys() == after.keys()
     assert {(good["decision"], "expression"): 1, ("reject", "unreadable"): 1} == grown
-    assert sum(record.milliseconds for record in sink) == pytest.approx(1000 * seconds)
+    assert sum(row["milliseconds"] for row in logged(tmp_path)) == pytest.approx(1000 * seconds)
 
 
 def counted(client):
@@ -331,44 +333,45 @@ def counted(client):
     }
 
 
-class Sink(list):
-    """Keeps records."""
-
-    def record(self, records):
-        self.extend(records)
+def log_in(folder):
+    """Settings of a log of decisions."""
+    return {"log": f"sqlite:///{folder}/decisions.sqlite3"}
 
 
-async def test_each_decision_is_handed_to_the_log(serve):
-    """One record for each policy and item, with what the answer says."""
+def logged(folder):
+    """The rows of that log, whose service has ended."""
+    with closing(sqlite3.connect(folder / "decisions.sqlite3")) as connection:
+        connection.row_factory = sqlite3.Row
+        rows = [dict(row) for row in connection.execute("SELECT * FROM decisions ORDER BY rowid")]
+    return [{**row, **{name: json.loads(row[name]) for name in AS_JSON}} for row in rows]
+
+
+async def test_each_decision_is_in_the_log(serve, tmp_path):
+    """One row for each policy and item, with what the answer says."""
     tables = {"show": FIT, "strict": {**BOTH, "accept": "vqascore >= 0.999999 and clipscore >= -0.999"}}
-    async with serve(policies=tables) as client:
+    async with serve(policies=tables, decisions=log_in(tmp_path)) as client:
         dear(client, "clip")
-        service_of(client).decisions, before = (sink := Sink()), time.time()
+        before = time.time()
         items = [{**ITEMS[0], "id": "mine"}, {**ITEMS[0], "image": "!"}]
         answer = (await decide(client, ["show", "strict"], items)).json()
 
-    assert [id for id in answer["policy"] for _ in items] == [record.policy for record in sink]
-    first, second = answer["decisions"]
-    for record, entry in zip(sink, [first, second, first, second], strict=True):
-        used = {"vqascore"} if record.policy.startswith("show@") else {"vqascore", "clipscore"}
-        assert record.scores == {name: each for name, each in entry["scores"].items() if name in used}
-        assert before <= record.time <= time.time()
-        assert ("unreadable" if entry is second else "expression") == record.reason
-        assert (None, False) == (record.key, record.audited)
-        said = entry["policies"][record.policy.partition("@")[0]]
-        assert said == {
-            "decision": record.decision,
-            "because": record.because,
-            "skipped": record.skipped,
-            "decision_id": record.decision_id,
-        }
-        assert answer["request_id"] == record.request_id
-        assert "a red square" == record.prompt
-        assert 0 < record.milliseconds
-    assert {"vqa": "fake-vqa@1"} == sink[0].models
-    assert ["mine", None] == [record.caller_id for record in sink[:2]]
-    assert {"vqascore": "not_base64"} == sink[1].errors
-    assert ["", 64] == [sink[1].image, len(sink[0].image)]
+    rows, (first, second) = logged(tmp_path), answer["decisions"]
+    assert [id for id in answer["policy"] for _ in items] == [row["policy"] for row in rows]
+    for row, entry in zip(rows, [first, second, first, second], strict=True):
+        used = {"vqascore"} if row["policy"].startswith("show@") else {"vqascore", "clipscore"}
+        assert row["scores"] == {name: each for name, each in entry["scores"].items() if name in used}
+        assert before <= row["time"] <= time.time()
+        assert ("unreadable" if entry is second else "expression") == row["reason"]
+        assert (None, None) == (row["key_name"], row["audit"])
+        said = entry["policies"][row["policy"].partition("@")[0]]
+        assert said == {name: row[name] for name in ("decision", "because", "skipped", "decision_id")}
+        assert answer["request_id"] == row["request_id"]
+        assert "a red square" == row["prompt"]
+        assert 0 < row["milliseconds"]
+    assert {"vqa": "fake-vqa@1"} == rows[0]["models"]
+    assert ["mine", None] == [row["caller_id"] for row in rows[:2]]
+    assert {"vqascore": "not_base64"} == rows[1]["errors"]
+    assert [hashlib.sha256(png("red")).hexdigest(), ""] == [row["picture"] for row in rows[:2]]
 
 
 async def test_a_quota_counts_what_was_computed(serve, tmp_path):
@@ -377,10 +380,9 @@ async def test_a_quota_counts_what_was_computed(serve, tmp_path):
     (tmp_path / "keys.toml").write_text(f'[app]\nsha256 = "{digest}"\nquota = 4\n')
     policy = {"accept": "vqascore >= 0.000001 or clipscore >= 0.5", "timeout_ms": LONG_MS}
     server = {"api_keys_file": str(tmp_path / "keys.toml")}
-    async with serve(policies={"show": policy}, server=server) as client:
+    async with serve(policies={"show": policy}, server=server, decisions=log_in(tmp_path)) as client:
         dear(client, "clip")
         client.headers["X-API-Key"] = "secret"
-        service_of(client).decisions = sink = Sink()
         larger = await decide(client, items=ITEMS[:3])
         entries = await made(client, items=ITEMS[:2])
         again = await decide(client, items=ITEMS[:1])
@@ -390,7 +392,7 @@ async def test_a_quota_counts_what_was_computed(serve, tmp_path):
     assert 200 == again.status_code
     assert 429 == over.status_code
     assert "larger_than_quota" == larger.json()["code"]
-    assert {"app"} == {record.key for record in sink}
+    assert {"app"} == {row["key_name"] for row in logged(tmp_path)}
 
 
 async def test_a_quota_counts_the_items_of_one_metric_once(serve, tmp_path):

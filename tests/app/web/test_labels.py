@@ -1,6 +1,5 @@
-"""`POST /decisions/{id}/label`, and the rows that `POST /decide` leaves in the log."""
+"""`POST /decisions/{id}/label`."""
 
-import hashlib
 import sqlite3
 from contextlib import closing
 
@@ -8,42 +7,15 @@ import pytest
 
 from tests.support.app import service_of
 from tests.support.fake_service import key_table
-from tests.support.pictures import b64, png
 from tests.support.refusals import refused
 
 pytestmark = pytest.mark.anyio
 ID = "0123456789abcdef" * 2
-POLICIES = {"show": {"accept": "vqascore >= 0.5", "timeout_ms": 60_000}}
-DECIDE = {"policy": "show", "items": [{"image": b64(png("red")), "prompt": "a red dog", "id": "mine"}]}
 
 
 def rows(path, query):
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute(query).fetchall()
-
-
-async def test_each_decision_of_an_answer_is_a_row(serve, tmp_path):
-    """With the ids of the answer, and the digest of the picture's bytes."""
-    path = tmp_path / "decisions.sqlite3"
-    async with serve(decisions={"log": f"sqlite:///{path}"}, policies=POLICIES) as client:
-        answer = (await client.post("/decide", json=DECIDE)).json()
-        assert (
-            202
-            == (
-                await client.post(
-                    f"/decisions/{answer['decisions'][0]['decision_id']}/label", json={"good": True}
-                )
-            ).status_code
-        )
-    [decision] = answer["decisions"]
-    [row] = rows(path, "SELECT decision_id, request_id, caller_id, policy, decision, because FROM decisions")
-
-    ids = (decision["decision_id"], answer["request_id"], "mine", answer["policy"])
-    assert (*ids, decision["decision"], decision["because"]) == row
-    assert [(hashlib.sha256(png("red")).hexdigest(), "a red dog")] == rows(
-        path, "SELECT picture, prompt FROM decisions"
-    )
-    assert [(decision["decision_id"], 1, None)] == rows(path, "SELECT decision_id, good, who FROM labels")
 
 
 async def test_a_label_is_stored_when_it_is_answered(serve, tmp_path):

@@ -228,10 +228,9 @@ async def test_a_line_has_the_warnings_of_its_item(serve):
     assert warned["warnings"] == end["warnings"]
 
 
-async def test_each_line_has_the_warnings_about_all_items(serve):
+async def test_each_line_has_the_warnings_about_all_items(serve, fakes):
     """A caller of a stream may refuse scores of demo models as any other."""
-    async with serve() as client:
-        client._transport.app.state.service.engine.demo = {"vqa"}
+    async with serve(models={name: {"family": "fake"} for name in fakes}) as client:
         answer = await client.post(PATH, json={"items": [*ITEMS[:2], item(image="bm8=")]})
 
     *results, end = lines_of(answer)
