@@ -17,7 +17,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 MAX_PROMPT = 4000  # characters
-SLOT = "{}"  # placeholder for the text of a template
+PLACEHOLDER = "{}"  # placeholder for the text of a template
 MAX_UNKNOWN = 16  # fields of one object that an error lists
 
 # Names of unions' branches.  Pydantic adds them to an error's location; JSON pointers do not contain them.
@@ -88,16 +88,16 @@ def filled(text: str) -> str:
     return clean(text)
 
 
-def slotted(template: str) -> str:
+def with_placeholder(template: str) -> str:
     """Refuse a template that does not contain `{}` exactly once."""
-    if template.count(SLOT) != 1:
+    if template.count(PLACEHOLDER) != 1:
         raise ValueError("must contain {} exactly once, where the text goes")
     return template
 
 
-def slotted_once_or_not(text: str) -> str:
+def without_second_placeholder(text: str) -> str:
     """Refuse a text that contains `{}` more than once."""
-    if text.count(SLOT) > 1:
+    if text.count(PLACEHOLDER) > 1:
         raise ValueError("must not contain {} more than once")
     return text
 
@@ -123,8 +123,8 @@ CLEAN_PATTERN = r"^[^\x00]*$"
 CONTROL = r"\x00-\x1f\x7f"
 LINE_PATTERN = rf"^[^{CONTROL}]+$"
 FILLED_PATTERN = rf"^[^\x00]*[^\x00{SPACE}][^\x00]*$"
-SLOT_ONCE = "Contains {} exactly once, where the text goes."
-SLOT_ONCE_OR_NOT = "Contains {} at most once, where the prompt goes."
+PLACEHOLDER_ONCE = "Contains {} exactly once, where the text goes."
+PLACEHOLDER_AT_MOST_ONCE = "Contains {} at most once, where the prompt goes."
 
 WHOLE = BeforeValidator(whole)  # after the limits, or the schema loses them
 Whole = Annotated[int, WHOLE]
@@ -144,7 +144,7 @@ Prompt = Annotated[
     schema_keywords(pattern=FILLED_PATTERN, minLength=1),
 ]
 Orient = Literal["as_stored", "exif"]  # if pixels are rotated by their EXIF orientation
-Template = Annotated[Prompt, AfterValidator(slotted), schema_keywords(description=SLOT_ONCE)]
+Template = Annotated[Prompt, AfterValidator(with_placeholder), schema_keywords(description=PLACEHOLDER_ONCE)]
 TextOrTemplate = Annotated[
-    Prompt, AfterValidator(slotted_once_or_not), schema_keywords(description=SLOT_ONCE_OR_NOT)
+    Prompt, AfterValidator(without_second_placeholder), schema_keywords(description=PLACEHOLDER_AT_MOST_ONCE)
 ]

@@ -25,7 +25,7 @@ from typing_extensions import TypedDict
 
 from models.core.outcomes import Likelihood
 from service.core.errors import Unanswered
-from service.core.fields import SLOT
+from service.core.fields import PLACEHOLDER
 from service.core.settings import SettingsError
 from service.core.settings.tree import Settings
 from service.metrics.common.answers import moot
@@ -137,7 +137,7 @@ async def checklist(item: Item, models: ModelCalls, options: ChecklistOptions) -
     """
     chosen, vqa = options.chosen, models.vqa
     texts = chosen.texts(item.prompt)
-    aligned = [vqa.question.replace(SLOT, item.prompt)] if chosen.alignment else []
+    aligned = [vqa.question.replace(PLACEHOLDER, item.prompt)] if chosen.alignment else []
     found = await vqa.ask(item.image, [*texts, *aligned], "Yes")
     asked = questions_of(chosen, found[: len(texts)])
     alignment = alignment_of(found[-1], chosen.weights[0]) if aligned else None

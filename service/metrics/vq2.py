@@ -34,15 +34,15 @@ from service.questions.request_sets import AnswerSet
 from service.questions.sets import Question
 from service.questions.styles.vq2 import VQ2
 
-SLOT = re.compile(r"\{(answer|question)\}")
-BOTH_SLOTS = "Contains {answer} and {question}, where they go."
+PLACEHOLDERS = re.compile(r"\{(answer|question)\}")
+BOTH_PLACEHOLDERS = "Contains {answer} and {question}, where they go."
 
 Normalization = Literal["vocabulary", "yes_no"]
 
 
 def with_both(template: str) -> str:
     """Refuse a template without a place for the answer and one for the question."""
-    if {slot[1] for slot in SLOT.finditer(filled(template))} != {"answer", "question"}:
+    if {found[1] for found in PLACEHOLDERS.finditer(filled(template))} != {"answer", "question"}:
         raise ValueError("must contain {answer} and {question}, where they go")
     return template
 
@@ -51,7 +51,7 @@ PairTemplate = Annotated[
     str,
     StringConstraints(max_length=MAX_PROMPT),
     AfterValidator(with_both),
-    schema_keywords(description=BOTH_SLOTS, pattern=FILLED_PATTERN, minLength=1),
+    schema_keywords(description=BOTH_PLACEHOLDERS, pattern=FILLED_PATTERN, minLength=1),
 ]
 
 
@@ -125,7 +125,7 @@ def fold(scores: Mapping[int, float]) -> float:
 def filled_in(template: str, pair: Question) -> str:
     """Return the question about *pair*."""
     parts = {"answer": pair.expected, "question": pair.text}
-    return SLOT.sub(lambda slot: parts[slot[1]], template)
+    return PLACEHOLDERS.sub(lambda found: parts[found[1]], template)
 
 
 def p_yes(answer: Likelihood, normalization: Normalization) -> float:

@@ -13,7 +13,7 @@ from typing import Literal
 from pydantic import ValidationInfo, field_validator
 from typing_extensions import TypedDict
 
-from service.core.fields import SLOT, TextOrTemplate
+from service.core.fields import PLACEHOLDER, TextOrTemplate
 from service.metrics.common.contract import Item, Metric, MetricOptions, Score
 from service.metrics.common.model_calls import ModelCalls
 from service.observability.notes import Code, Note
@@ -45,8 +45,8 @@ class VqaScoreOptions(MetricOptions):
     @field_validator("question")
     @classmethod
     def _one_of_both_holds_the_prompt(cls, question: str | None, info: ValidationInfo) -> str | None:
-        answer = info.data.get("answer", SLOT)  # it is missing if it was refused already
-        if question is not None and SLOT not in question and SLOT not in answer:
+        answer = info.data.get("answer", PLACEHOLDER)  # it is missing if it was refused already
+        if question is not None and PLACEHOLDER not in question and PLACEHOLDER not in answer:
             raise ValueError("must contain {} exactly once, where the prompt goes, unless answer contains it")
         return question
 
@@ -91,8 +91,8 @@ async def vqascore(item: Item, models: ModelCalls, options: VqaScoreOptions) -> 
     paper compare questions and answers; `output: "negative_no"` is -P("No") of table 14.
     """
     vqa = models.vqa
-    question = (options.question or vqa.question).replace(SLOT, item.prompt)
-    expected = options.answer.replace(SLOT, item.prompt)
+    question = (options.question or vqa.question).replace(PLACEHOLDER, item.prompt)
+    expected = options.answer.replace(PLACEHOLDER, item.prompt)
     [answer] = await vqa.ask(item.image, [question], expected)
     details: VqaScoreDetails = {
         "question": question,
@@ -116,8 +116,8 @@ async def vqascore(item: Item, models: ModelCalls, options: VqaScoreOptions) -> 
 
 def demand_of(prompt: str, options: VqaScoreOptions) -> dict[str, Demand]:
     """Return one call, with a question and an answer that may both be long."""
-    texts = (options.question or SLOT, options.answer)
-    return {"vqa": Demand(1, sum(len(text.replace(SLOT, prompt)) for text in texts))}
+    texts = (options.question or PLACEHOLDER, options.answer)
+    return {"vqa": Demand(1, sum(len(text.replace(PLACEHOLDER, prompt)) for text in texts))}
 
 
 def range_of(options: VqaScoreOptions) -> tuple[float, float]:

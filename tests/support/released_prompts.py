@@ -5,7 +5,7 @@ from pathlib import Path
 
 from service.metrics.rubrics.prompt_files import RELEASED_RUBRICS
 
-SLOTS = {
+PLACEHOLDERS = {
     call["prompt_file"]: call.get("prompt_slot", "{prompt}")
     for text in RELEASED_RUBRICS.values()
     for call in tomllib.loads(text)["calls"]
@@ -14,7 +14,7 @@ SLOTS = {
 
 def copied(folder: Path) -> Path:
     """Write a file of instructions for each rubric of a released model into *folder*, and return it."""
-    for name, slot in SLOTS.items():
-        about = f" The text is [{slot}]." if slot else ""
+    for name, placeholder in PLACEHOLDERS.items():
+        about = f" The text is [{placeholder}]." if placeholder else ""
         (folder / name).write_text(f"Grade it as {name} says.{about}", "utf-8")
     return folder

@@ -23,7 +23,7 @@ class JudgeSettings(Section):
         False,
         description="Requests may bring a rubric of their own, of at most 64 KiB, 8 calls and 16 outputs. Of "
         "any rubric, the instructions of a call have at most 65,536 characters with the item's "
-        "texts in their slots.",
+        "texts filled in.",
     )
 
 

@@ -25,7 +25,7 @@ from pydantic import (
     model_validator,
 )
 
-from service.core.fields import SLOT, WHOLE, Strict, Template, filled, first_fault
+from service.core.fields import PLACEHOLDER, WHOLE, Strict, Template, filled, first_fault
 from service.core.settings.tree import toml_files
 from service.core.text_files import text_of
 from service.metrics.common.answers import YES_NO_QUESTION
@@ -61,7 +61,7 @@ class Checklist(Strict):
     Yes/no questions with weights.
 
     Attributes:
-        questions: 1 to 64 texts, each with at most one slot for the item's prompt; or the name of a file
+        questions: 1 to 64 texts, each with at most one placeholder for the prompt; or the name of a file
             in the folder of this one, each line of which is one.
         weights: of the alignment, if there is one, and of each question that gates no other, in order; or the
             name of a JSON file: a list, or an object of `coef` and `intercept`.
@@ -162,7 +162,8 @@ class Checklist(Strict):
     def texts(self, prompt: str) -> list[str]:
         """Return each question about an image of *prompt*, as the model gets it."""
         return [
-            self.template.replace(SLOT, text.replace(self.prompt_slot, prompt)) for text in self.questions
+            self.template.replace(PLACEHOLDER, text.replace(self.prompt_slot, prompt))
+            for text in self.questions
         ]
 
 

@@ -9,14 +9,23 @@ from models.core.calls import AnswerCall, LabelCall
 from models.core.outcomes import Choices
 from models.images.image import Image
 from service.core.errors import AnswerRefused, Invalid, MissingImage, Unanswered
-from service.core.fields import SLOT
+from service.core.fields import PLACEHOLDER
 from service.metrics.common.contract import Item
 from service.metrics.common.model_calls import ModelCalls
 from service.metrics.rubrics.answer import OutputValue, parsed
 from service.metrics.rubrics.output import Output
-from service.metrics.rubrics.rubric import BESIDE, DATA, FRAMES, RIVAL, SLOTS, Rubric, RubricCall, Shown
+from service.metrics.rubrics.rubric import (
+    BESIDE,
+    DATA,
+    FRAMES,
+    PLACEHOLDERS,
+    RIVAL,
+    Rubric,
+    RubricCall,
+    Shown,
+)
 
-MAX_FILLED = 65_536  # characters of a call's instructions with the item's texts: a text may have many slots
+MAX_FILLED = 65_536  # characters of a call's instructions with the item's texts, which may stand often
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +85,7 @@ class JudgePrompt:
             numbers[name] = f"{first}" if first == last else f"{first} to {last}"
             for number, each in enumerate(given[name], 1):
                 if caption := call.captions.get(name):
-                    shown.append(caption.replace(SLOT, str(number)))
+                    shown.append(caption.replace(PLACEHOLDER, str(number)))
                 shown.append(each)
         image = shown.pop()
         assert isinstance(image, Image)
@@ -104,7 +113,7 @@ class JudgePrompt:
 
 def filled(call: RubricCall, prompt: str, rating: Rating, numbers: Mapping[Shown, str]) -> str:
     """
-    Return the instructions with the item's texts in their slots.
+    Return the instructions with the item's texts filled in.
 
     Args:
         numbers: of the pictures that the call has, by name.
@@ -117,14 +126,14 @@ def filled(call: RubricCall, prompt: str, rating: Rating, numbers: Mapping[Shown
     texts = texts_of(prompt, rating, numbers)
     if (length := call.length(texts)) > MAX_FILLED:
         raise Invalid(
-            f"the instructions of the rubric {rating.name} have {length} characters with the item's texts in "
-            f"their slots; at most {MAX_FILLED} are allowed"
+            f"the instructions of the rubric {rating.name} have {length} characters with the item's texts "
+            f"filled in; at most {MAX_FILLED} are allowed"
         )
-    return SLOTS.sub(lambda slot: texts[slot[0][1:-1]], call.instructions.strip())
+    return PLACEHOLDERS.sub(lambda found: texts[found[0][1:-1]], call.instructions.strip())
 
 
 def texts_of(prompt: str, rating: Rating, numbers: Mapping[Shown, str]) -> dict[str, str]:
-    """Return the text of each slot, by what stands between its braces.  *numbers* are as of `filled`."""
+    """Return the text of each placeholder, by what is between its braces.  *numbers* are as of `filled`."""
     return {
         "prompt": prompt,
         "references": numbers.get("reference*", ""),

@@ -25,7 +25,7 @@ class JudgeOptions(TableOptions):
         rubric: its name, also as `NAME@DIGEST`; a table, if the settings allow it.
         labels: of grades that are answered by one token: digits, of which 5 is the best, or letters, of
             which A is.
-        data: texts of the item by name, for the slots `{data.NAME}` of a rubric.
+        data: texts of the item by name, for the placeholders `{data.NAME}` of a rubric.
     """
 
     option: ClassVar[str] = "rubric"

@@ -23,7 +23,7 @@ from service.core.text_files import text_of
 MAX_BYTES = 65_536  # bytes of a file, or of a rubric as JSON
 FILE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}\.txt")
 FIELDS = ("prompt_file", "prompt_slot")
-PROMPT = "{prompt}"  # slot of a rubric's instructions
+PROMPT = "{prompt}"  # placeholder of a rubric's instructions
 
 RELEASED_RUBRICS = {
     file.stem: file.read_text("utf-8") for file in toml_files([Path(__file__).with_name("released")])
@@ -70,13 +70,13 @@ class PromptFile:
             raise ValueError(f"{path}: {exc.strerror or exc}") from exc
         return cls(path, text.replace("\r\n", "\n").strip(), sha256(content).hexdigest())
 
-    def instructions(self, slot: Any) -> str:
-        """Return the text with the slot of a rubric in place of *slot*.  Raises `ValueError`."""
-        if not isinstance(slot, str):
+    def instructions(self, placeholder: Any) -> str:
+        """Return the text with a rubric's placeholder in place of *placeholder*.  Raises `ValueError`."""
+        if not isinstance(placeholder, str):
             raise ValueError("prompt_slot: must be a text")
-        if slot and slot not in self.text:
-            raise ValueError(f"{self.path} has no {slot} for the prompt of an item")
-        return self.text.replace(slot, PROMPT) if slot else self.text
+        if placeholder and placeholder not in self.text:
+            raise ValueError(f"{self.path} has no {placeholder} for the prompt of an item")
+        return self.text.replace(placeholder, PROMPT) if placeholder else self.text
 
 
 def with_instructions(table: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -35,8 +35,8 @@ MAX_SAMPLES = 16
 
 NAME = re.compile("[a-z][a-z0-9_]{0,31}")
 DATA = "data."
-SLOTS = re.compile(r"\{(data\.)?([a-z][a-z0-9_]*)\}")
-PLACES = ("prompt", "candidate", "frames", "rival", "source", "references")  # slots without `data.`
+PLACEHOLDERS = re.compile(r"\{(data\.)?([a-z][a-z0-9_]*)\}")
+PLACES = ("prompt", "candidate", "frames", "rival", "source", "references")  # placeholders without `data.`
 
 RIVAL: Literal["rival"] = "rival"  # the picture that a rubric compares the candidate with
 FRAMES: Literal["frame*"] = "frame*"  # all frames of the candidate, which are shown in one call
@@ -44,12 +44,12 @@ Shown = Literal["candidate", "frame*", "rival", "source", "reference*"]
 BESIDE: Mapping[str, Beside] = {"source": SOURCE, "reference*": REFERENCES}
 
 
-def slotted(text: str) -> str:
-    """Refuse a slot that no item can fill."""
-    for of_data, name in SLOTS.findall(text):
+def with_known_placeholders(text: str) -> str:
+    """Refuse a placeholder that no item can fill."""
+    for of_data, name in PLACEHOLDERS.findall(text):
         if not of_data and name not in PLACES:
-            slots = ", ".join(f"{{{each}}}" for each in PLACES)
-            raise ValueError(f"{{{name}}} is no slot; there are {slots} and {{data.NAME}}")
+            there = ", ".join(f"{{{each}}}" for each in PLACES)
+            raise ValueError(f"{{{name}}} is no placeholder; there are {there} and {{data.NAME}}")
     return text
 
 
@@ -65,7 +65,7 @@ CallInstructions = Annotated[
     str,
     StringConstraints(max_length=MAX_INSTRUCTIONS),
     AfterValidator(filled),
-    AfterValidator(slotted),
+    AfterValidator(with_known_placeholders),
 ]
 Outputs = Annotated[
     dict[str, Output],
@@ -124,8 +124,8 @@ class RubricCall(Strict):
             raise ValueError("images: names a picture twice")
         if unseen := [name for name in self.captions if name not in self.images]:
             raise ValueError(f"captions: {unseen[0]} is not among the images")
-        slots = {name for of_data, name in SLOTS.findall(self.instructions) if not of_data}
-        if missing := slots - {"prompt", *(name.replace("*", "s") for name in self.images)}:
+        named = {name for of_data, name in PLACEHOLDERS.findall(self.instructions) if not of_data}
+        if missing := named - {"prompt", *(name.replace("*", "s") for name in self.images)}:
             raise ValueError(f"instructions: {{{min(missing)}}} is not among the images")
         if {"candidate", FRAMES} <= {*self.images}:
             raise ValueError(f"images: {FRAMES} has the candidate")
@@ -148,18 +148,20 @@ class RubricCall(Strict):
         return {name: output for name, output in self.outputs.items() if output.form != "text"}
 
     @cached_property
-    def slots(self) -> Mapping[str, int]:
-        """How often the instructions have each slot, by what stands between its braces."""
-        return Counter(of_data + name for of_data, name in SLOTS.findall(self.instructions))
+    def placeholders(self) -> Mapping[str, int]:
+        """How often the instructions have each placeholder, by what stands between its braces."""
+        return Counter(of_data + name for of_data, name in PLACEHOLDERS.findall(self.instructions))
 
     @property
     def data(self) -> set[str]:
         """The names of the item's data that the instructions use."""
-        return {slot.removeprefix(DATA) for slot in self.slots if slot.startswith(DATA)}
+        return {each.removeprefix(DATA) for each in self.placeholders if each.startswith(DATA)}
 
     def length(self, texts: Mapping[str, str]) -> int:
-        """Return the characters of the instructions with *texts* in their slots, which are not filled."""
-        added = (count * (len(texts.get(slot, "")) - len(slot) - 2) for slot, count in self.slots.items())
+        """Return the characters of the instructions with *texts* filled in, which they are not here."""
+        added = (
+            count * (len(texts.get(each, "")) - len(each) - 2) for each, count in self.placeholders.items()
+        )
         return len(self.instructions.strip()) + sum(added)
 
     def text(self, filled: str, letters: bool = False) -> str:

@@ -42,7 +42,7 @@ from pydantic import Field
 
 from models.core.calls import AnswerCall
 from service.core.errors import AnswerRefused, Invalid, ScoregateError
-from service.core.fields import MAX_PROMPT, SLOT, Whole
+from service.core.fields import MAX_PROMPT, PLACEHOLDER, Whole
 from service.images.loader import ImageRef
 from service.metrics.common.contract import Score
 from service.metrics.rubrics.answer import OutputValue, parsed
@@ -348,7 +348,7 @@ def judged(
     if found := rubric(said):
         return wire, image, found
     if wire.logprobs:
-        return wire, image, TypedQuestion("/messages", "yes_no", said, yes_no_template=SLOT)
+        return wire, image, TypedQuestion("/messages", "yes_no", said, yes_no_template=PLACEHOLDER)
     return wire, image, prompt(said)
 
 

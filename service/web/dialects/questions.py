@@ -19,7 +19,7 @@ from models.core.outcomes import Choices, Likelihood
 from models.images.image import Image
 from service.core.concurrency.tasks import while_connected
 from service.core.errors import CallRefused, Invalid, NotFound, ScoregateError
-from service.core.fields import SLOT
+from service.core.fields import PLACEHOLDER
 from service.core.lanes import BULK
 from service.images.loader import ImageRef
 from service.metrics.common.answers import YES_NO_QUESTION
@@ -104,14 +104,14 @@ class TypedQuestion:
         described = [option.line for option in self.options if option.description]
         match self.kind:
             case "yes_no":
-                text = self.yes_no_template.replace(SLOT, "\n".join([self.text, *described]))
+                text = self.yes_no_template.replace(PLACEHOLDER, "\n".join([self.text, *described]))
                 labels = tuple(option.name for option in YES_NO)
                 return (
                     LabelCall(image, text, labels, tuple(before)) if before else LikelihoodCall(image, text)
                 )
             case "choice" if not before:
                 text = "\n".join([self.text, *described])
-                question = model.choice_question.replace(SLOT, text)
+                question = model.choice_question.replace(PLACEHOLDER, text)
                 return ChoiceCall(image, question, tuple(option.name for option in self.options))
             case _:
                 letters = tuple(ascii_uppercase[: len(self.options)])

@@ -63,7 +63,7 @@ async def test_the_score_of_a_release_is_its_dot_product_with_masks(serve, fakes
 async def test_the_score_of_a_video_is_the_mean_of_weight_and_answer_over_its_frames(
     serve, fakes, released, tmp_path
 ):
-    """The prompt stands in the slot of the release; no mask, no intercept."""
+    """The prompt takes the place of the release's placeholder; no mask, no intercept."""
     options = {"checklist": "video"}
     asked = [text.replace("[[prompt]]", "a [[prompt]] square") for text in FILM]
     frames = [b64(png(colour)) for colour in COLOURS]

@@ -94,7 +94,7 @@ async def test_the_score_is_the_formula_over_the_outputs_of_all_calls(serve, wri
 
 
 async def test_a_call_sees_its_pictures_in_order_and_the_texts_of_the_item(serve, writes, fakes, two):
-    """Pictures have numbers, and a prompt with a slot in it stays as it is."""
+    """Pictures have numbers, and a prompt with a placeholder in it stays as it is."""
     async with serve(judge=two) as client:
         asked = item("{data.group} {x}", source=b64(png("white")))
         await scored(client, "judge", asked, rubric="two", data=DATA)

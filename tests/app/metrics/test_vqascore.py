@@ -29,7 +29,7 @@ async def test_an_answer_may_hold_the_prompt(serve, fakes):
 
 
 async def test_question_and_answer_may_both_hold_the_prompt(serve, fakes):
-    """And the slots of a prompt that has some itself are text."""
+    """And the placeholders of a prompt that has some itself are text."""
     async with serve() as client:
         await scored(client, "a {} square", question='Does it show "{}"?', answer="{}")
 

@@ -5,7 +5,7 @@ import json
 import jsonschema_rs
 import pytest
 
-from service.core.fields import CLEAN_PATTERN, FILLED_PATTERN, LINE_PATTERN, SLOT_ONCE_OR_NOT
+from service.core.fields import CLEAN_PATTERN, FILLED_PATTERN, LINE_PATTERN, PLACEHOLDER_AT_MOST_ONCE
 from service.metrics.common.registry import own
 from tests.app.web.test_bad_input import PLACES
 from tests.support.fake_service import key_table
@@ -138,7 +138,7 @@ async def test_generators_of_clients_can_read_the_document(document):
     assert bodies.keys() == schemas.keys()
     assert [] == [name for name, body in bodies.items() if {"oneOf", "anyOf", "allOf", "not"} & body.keys()]
     assert {FILLED_PATTERN, CLEAN_PATTERN, LINE_PATTERN, SET_ID, COLOUR} == patterns
-    assert all(told in json.dumps(schemas["VqaScoreOptions"]) for told in (SLOT_ONCE_OR_NOT, "needs"))
+    assert all(told in json.dumps(schemas["VqaScoreOptions"]) for told in (PLACEHOLDER_AT_MOST_ONCE, "needs"))
 
 
 @pytest.mark.shared

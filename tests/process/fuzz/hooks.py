@@ -27,7 +27,7 @@ from tests.support.fake_service import SPARE
 
 THING = "a red dog: "  # which the fake question LLM finds in any prompt
 PATIENT_MS = 10_000
-SLOTS = {"vq2": "{answer} {question} "}  # other metrics have one place in their question
+PLACEHOLDERS = {"vq2": "{answer} {question} "}  # other metrics have one place in their question
 BRACES = str.maketrans("", "", "{}")
 TIMEOUT = "X-Request-Timeout-Ms"
 LABELS, CHANGES = "/decisions/{id}/label", "/models/{name}/"
@@ -185,8 +185,8 @@ def mended(value: Any) -> Any:
         case {"prompts": list(prompts), **others}:
             return {"prompts": [(THING + prompt)[:4000] for prompt in prompts], **mended(others)}
         case {"options": dict(options), **others}:
-            slotted = {name: with_slots(name, mended(one)) for name, one in options.items()}
-            return {"options": slotted, **mended(others)}
+            usable = {name: with_placeholders(name, mended(one)) for name, one in options.items()}
+            return {"options": usable, **mended(others)}
         case {"question_set": list(questions), **others}:
             return {"question_set": different(questions), **mended(others)}
         case {"timeout_ms": int(timeout_ms), **others}:
@@ -198,9 +198,9 @@ def mended(value: Any) -> Any:
     return value
 
 
-def with_slots(metric: str, options: dict[str, Any]) -> dict[str, Any]:
+def with_placeholders(metric: str, options: dict[str, Any]) -> dict[str, Any]:
     """The options of a *metric*, whose templates have each place that they need once, and no other."""
-    starts = {"question": SLOTS.get(metric, "{} "), "answer": "a "}
+    starts = {"question": PLACEHOLDERS.get(metric, "{} "), "answer": "a "}
     return options | {
         name: (start + options[name].translate(BRACES))[:4000]
         for name, start in starts.items()

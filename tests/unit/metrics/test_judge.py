@@ -122,14 +122,14 @@ async def test_a_mean_of_samples_has_its_standard_error(texts, value, error):
     assert (value, pytest.approx(error)) == (found.value, found.error)
 
 
-def test_slots_have_the_numbers_of_the_images_that_a_call_shows():
+def test_placeholders_have_the_numbers_of_the_images_that_a_call_shows():
     """Those of images that it does not show are empty."""
     rating = options_with({"a": rubric_of("a", ONE_TOKEN)}, False, "a")(data={"style": "ink"}).rating
     shown = {"candidate": "1", "rival": "6", "source": "7"}
-    slots = {"prompt": "a dog", **dict.fromkeys((*shown, "frames", "references"), ""), "data.style": "ink"}
+    texts = {"prompt": "a dog", **dict.fromkeys((*shown, "frames", "references"), ""), "data.style": "ink"}
 
-    assert slots == texts_of("a dog", rating, {})
-    assert slots | shown | {"frames": "2 to 5", "references": "8 to 9"} == texts_of(
+    assert texts == texts_of("a dog", rating, {})
+    assert texts | shown | {"frames": "2 to 5", "references": "8 to 9"} == texts_of(
         "a dog", rating, {**shown, FRAMES: "2 to 5", "reference*": "8 to 9"}
     )
 
@@ -152,7 +152,7 @@ def test_a_grade_is_one_call_with_the_whole_rubric():
     assert {"vqa": Demand(1, length)} == demand_of("a dog", options)
 
 
-SLOTTED = """
+TEMPLATE = """
 score = "fit"
 [[calls]]
 images = ["source", "candidate"]
@@ -165,8 +165,8 @@ outputs.fit.range = [1, 5]
 def test_a_demand_has_the_length_of_the_texts_that_are_sent(more):
     """Though they are not built: only the numbers of pictures are unknown before these are opened."""
     place = "[[calls]]" if more.startswith("read") else "outputs.fit"
-    rubric = rubric_of("slotted", SLOTTED.replace(place, f"{more}\n{place}"))
-    options = options_with({"slotted": rubric}, False, "slotted")(data={"style": "a drawing"})
+    rubric = rubric_of("template", TEMPLATE.replace(place, f"{more}\n{place}"))
+    options = options_with({"template": rubric}, False, "template")(data={"style": "a drawing"})
     [call] = rubric.calls
     text = filled(call, "a dog", options.rating, {})
     sent = call.label_text(text, "fit") if "expected" in more else call.text(text)
@@ -174,16 +174,16 @@ def test_a_demand_has_the_length_of_the_texts_that_are_sent(more):
     assert {"vqa": Demand(1, len(sent))} == demand_of("a dog", options)
 
 
-def many_slots(count):
+def many_placeholders(count):
     return rubric_of(
-        "many", SLOTTED.replace("{data.style} of", "{prompt}" * count).replace("data.style", "prompt")
+        "many", TEMPLATE.replace("{data.style} of", "{prompt}" * count).replace("data.style", "prompt")
     )
 
 
 @pytest.mark.anyio
 async def test_instructions_that_an_item_makes_too_long_are_its_error():
-    """A prompt may stand in a thousand slots; its length is counted, and the text is not built."""
-    rubric, prompt = many_slots(1_000), "x" * 4_000
+    """A prompt may stand in a thousand placeholders; its length is counted, and the text is not built."""
+    rubric, prompt = many_placeholders(1_000), "x" * 4_000
     rating = options_with({"many": rubric}, False, "many")()
     item = Item(GREY, prompt, source=GREY)
     form = len(rubric.calls[0].text("x")) - 1

@@ -13,7 +13,7 @@ from service.metrics.rubrics.prompt_files import RELEASED_RUBRICS, PromptFile, P
 from service.metrics.rubrics.rubric import released_rubrics, rubric_of, rubrics_in
 from service.process.doctor import check_prompts
 from tests.support.released_answers import formats
-from tests.support.released_prompts import SLOTS, copied
+from tests.support.released_prompts import PLACEHOLDERS, copied
 
 FORMATS = {each.rubric: each for each in formats()}
 
@@ -60,8 +60,10 @@ def test_instructions_are_the_text_of_the_file_and_nothing_more(released, tmp_pa
     for name, text in RELEASED_RUBRICS.items():
         for call, file in zip(released[name].calls, named_in(text), strict=True):
             content = (tmp_path / file).read_text("utf-8")
-            slot = SLOTS[file]
-            assert call.text(call.instructions) == (content.replace(slot, "{prompt}") if slot else content)
+            placeholder = PLACEHOLDERS[file]
+            assert call.text(call.instructions) == (
+                content.replace(placeholder, "{prompt}") if placeholder else content
+            )
 
 
 def test_a_rubric_whose_instructions_are_not_there_is_not_served_and_the_error_says_where_they_go(tmp_path):
@@ -83,7 +85,10 @@ def test_a_rubric_whose_instructions_are_not_there_is_not_served_and_the_error_s
         (b"Grade it.", r"unifiedreward\.txt has no \{prompt\} for the prompt of an item"),
         (b"\xff{prompt}", r"unifiedreward\.txt is not UTF-8"),
         (b"{prompt}" * 9000, r"unifiedreward\.txt has more than 65536 bytes"),
-        (b"{prompt} {caption}", r"the rubric unifiedreward: calls.0.instructions: \{caption\} is no slot"),
+        (
+            b"{prompt} {caption}",
+            r"the rubric unifiedreward: calls.0.instructions: \{caption\} is no placeholder",
+        ),
     ],
 )
 def test_instructions_that_cannot_be_used_are_refused_with_their_file(tmp_path, content, said):
@@ -143,7 +148,7 @@ def test_the_doctor_names_the_hash_of_each_file_of_instructions_and_where_others
     assert f"✗ prompt editscore_edit.txt: {tmp_path}/editscore_edit.txt is not UTF-8: copy it again" in broken
     assert absent.startswith(f"- prompts: none of these, which rubrics expect: {tmp_path}/")
     assert absent.endswith(f", {tmp_path}/mine.txt")
-    assert absent.count(".txt") == len(SLOTS) - 2 + 1
+    assert absent.count(".txt") == len(PLACEHOLDERS) - 2 + 1
 
 
 def test_a_file_of_instructions_that_is_missing_says_where_it_is_expected(tmp_path):

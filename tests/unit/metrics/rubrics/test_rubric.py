@@ -51,7 +51,10 @@ FIT = ("5: all", "4: nearly", "3: half", "2: hardly", "1: not", "Answer with one
         (GOOD.replace('"not", ', ""), "grades: there must be one for each"),
         (GOOD.replace("paper", "source"), "^the rubric a_file: source: Extra inputs are not permitted$"),
         (GOOD + "oops", "a_file"),
-        (GOOD.replace("{prompt}", "{promt}"), r": calls.0.instructions: \{promt\} is no slot; there are"),
+        (
+            GOOD.replace("{prompt}", "{promt}"),
+            r": calls.0.instructions: \{promt\} is no placeholder; there are",
+        ),
         (GOOD.replace("{prompt}", "{source}"), r"\{source\} is not among the images"),
         (GOOD.replace('answer = "token"', 'images = ["video"]'), "images"),
         (GOOD.replace('answer = "token"', 'images = ["source", "source"]'), "names a picture twice"),
