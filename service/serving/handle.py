@@ -352,7 +352,7 @@ def add_spans(span: Span, model: str, jobs: Sequence[Job], since: float) -> None
     batches: dict[str | Job, list[Job]] = defaultdict(list)
     for job in jobs:
         if job.result.result().ran_s:  # a batch took it
-            batches[job.result.result().batch or job].append(job)
+            batches[job.result.result().batch_span or job].append(job)
     for batch, served in batches.items():
         results = [job.result.result() for job in served]
         ended = max(job.answered for job in served)

@@ -125,7 +125,7 @@ class JobResult:
         outcome: the model's `CallResult`, or the `ScoregateError` that takes its place.
         waited_s: seconds from joining the queue to the start of the batch; 0 if no batch took the call.
         ran_s: seconds that its batch took; 0 if no batch finished.
-        batch: the traceparent of its batch's span; empty if that was not recorded.
+        batch_span: the traceparent of its batch's span; empty if that was not recorded.
         decoded_s, prepared_s: seconds of these stages in a replica; 0 for a model of this process.
         refused: it ended before a batch could take it, by an error or its deadline, and is not counted.
     """
@@ -133,7 +133,7 @@ class JobResult:
     outcome: CallResult | ScoregateError
     waited_s: float = 0.0
     ran_s: float = 0.0
-    batch: str = ""
+    batch_span: str = ""
     decoded_s: float = 0.0
     prepared_s: float = 0.0
     refused: bool = False
@@ -159,7 +159,7 @@ class Job:
         prepared_s: seconds of its group's preparation, without decoding.
         waited_s: seconds in the queue, set when its batch begins.
         answered: when the result was set, by `time.monotonic`.
-        batch: the traceparent of its batch's span, if that is recorded.
+        batch_span: the traceparent of its batch's span, if that is recorded.
         losses: number of devices or replicas that were lost while they had it.
         on_move: called after a change of its lane, by what holds it now.
     """
@@ -178,7 +178,7 @@ class Job:
     prepared_s: float = 0.0
     waited_s: float = 0.0
     answered: float = 0.0
-    batch: str = ""
+    batch_span: str = ""
     losses: int = 0
     on_move: "Callable[[Job], object] | None" = None
 

@@ -517,7 +517,8 @@ def fail(
     name: str, queue: Queue, jobs: Sequence[Job], reason: ScoregateError, instruments: Instruments
 ) -> None:
     """End *jobs* with *reason*, whether they run or wait.  Arguments as in `answer`."""
-    answer(name, queue, jobs, [JobResult(reason, job.waited_s, batch=job.batch) for job in jobs], instruments)
+    results = [JobResult(reason, job.waited_s, batch_span=job.batch_span) for job in jobs]
+    answer(name, queue, jobs, results, instruments)
 
 
 def call_fault(name: str) -> ModelFault:

@@ -232,7 +232,7 @@ class Pool:
             outcomes = [call_fault(hosted.name)] * len(jobs)
         slot.since = self.scheduler.progress = now = self.clock()
         results = [
-            JobResult(outcome, job.waited_s, now - began, job.batch)
+            JobResult(outcome, job.waited_s, now - began, job.batch_span)
             for job, outcome in zip(jobs, outcomes, strict=True)
         ]
         gap_s = batch.gap_s if jobs[0] is batch.jobs[0] else 0.0  # it came before the first part
@@ -302,7 +302,7 @@ def batch_span(batch: Sequence[Job], model: str) -> Iterator[None]:
     links = [span.traceparent for span in spans]
     with spans[0].child("batch", links, model=model, calls=len(batch)) as made:
         for job in batch:
-            job.batch = made.traceparent
+            job.batch_span = made.traceparent
         yield
 
 

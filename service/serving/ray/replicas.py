@@ -265,7 +265,7 @@ def returned(
         replace(
             each,
             waited_s=max(each.waited_s, took_s - each.ran_s - each.decoded_s - each.prepared_s),
-            batch=spans.get(each.ran_s, ""),
+            batch_span=spans.get(each.ran_s, ""),
         )
         for each in given.results
     ]

@@ -21,7 +21,7 @@ def test_a_batch_is_recorded_once_for_all_that_it_serves():
     one, other = Recorded("one"), Recorded("other")
     batch = [queued(span) for span in (NO_SPAN, one, other, one)]
     with batch_span(batch, "vqa"):
-        assert ["one/batch"] * 4 == [call.batch for call in batch]
+        assert ["one/batch"] * 4 == [call.batch_span for call in batch]
 
     assert [("batch", ["one", "other"], {"model": "vqa", "calls": 4})] == one.children
     assert [] == other.children
@@ -55,4 +55,4 @@ async def test_a_device_names_the_model_in_the_spans_of_its_batches():
         await outcomes_of(calls)
 
     assert [("batch", ["one"], {"model": "m0", "calls": 2})] == span.children
-    assert "one/batch" == (await calls[1].result).batch
+    assert "one/batch" == (await calls[1].result).batch_span

@@ -46,7 +46,7 @@ def test_a_result_with_a_number_that_is_not_finite_is_a_fault_of_the_model(broke
         type(second.outcome),
         second.outcome.detail,
     )
-    assert (1.0, 2.0, "span") == (second.waited_s, second.ran_s, second.batch)
+    assert (1.0, 2.0, "span") == (second.waited_s, second.ran_s, second.batch_span)
 
 
 def test_an_error_in_place_of_a_result_is_a_fault_and_an_error_of_the_service_stays():
