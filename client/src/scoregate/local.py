@@ -386,10 +386,6 @@ class Service:
     strict: bool = False
     policies: str = ""
 
-    def __post_init__(self) -> None:
-        if (own := self.existing) and (self.local or self.policies or self.strict != own.strict):
-            raise InputError("a client has its own models and policies, and is strict or not by itself")
-
     @classmethod
     def of(
         cls,
@@ -408,7 +404,16 @@ class Service:
             InputError: a client and models are given, or it is not as *strict*.
         """
         strict = (client.strict if client else False) if strict is None else strict
-        return cls(existing=client, local=names_of(local), timeout_s=timeout_s, strict=strict)
+        found = cls(existing=client, local=names_of(local), timeout_s=timeout_s, strict=strict)
+        if client:
+            found.given(client)
+        return found
+
+    def given(self, client: Client) -> Client:
+        """Return the existing client.  Raises `InputError` if it is not what else is set."""
+        if self.local or self.policies or self.strict != client.strict:
+            raise InputError("a client has its own models and policies, and is strict or not by itself")
+        return client
 
     @property
     def models(self) -> list[str]:
@@ -444,7 +449,7 @@ class Service:
         if strict and not self.strict:
             return replace(self, strict=True).client(metrics=metrics, options=options, **more)
         if self.existing:
-            return nullcontext(self.existing)
+            return nullcontext(self.given(self.existing))
         more = {"timeout_s": self.timeout_s, "strict": self.strict, **more}
         try:
             if names := self.models:
