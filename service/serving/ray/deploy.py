@@ -25,7 +25,7 @@ from service.core.settings import SettingsError
 from service.core.settings.tree import PLACING, Settings
 from service.serving.loading import is_placed
 from service.serving.ray.groups import gpus, has_room, unplaced, version_of
-from service.serving.ray.replica import Replica
+from service.serving.ray.replica import DeployedReplica
 
 APPLICATION, INGRESS = "scoregate", "models"
 FAILED_STATUSES = (DeploymentStatus.DEPLOY_FAILED, DeploymentStatus.UNHEALTHY)
@@ -85,7 +85,7 @@ def deployment(
                 target_ongoing_requests=autoscaling.target_groups,
             )
         }
-    replicas = serve.deployment(Replica).options(
+    replicas = serve.deployment(DeployedReplica).options(
         name=name,
         **options,
         max_ongoing_requests=MAX_ONGOING_REQUESTS,

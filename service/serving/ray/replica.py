@@ -30,45 +30,16 @@ class Unhealthy(Exception):
 
 class Replica:
     """
-    The deployed class.  The groups of all gateways wait in its queue, by lanes.
+    The groups of all gateways, which wait for one model in its queue, by lanes.
 
     Args:
-        name: of the model in the settings.
-        tables: the settings that the model needs.
-
-    Raises:
-        CheckpointError, ScoregateError: the model cannot be loaded, or fails on its example.
+        backend: queues their calls.
+        work: records the batches.
     """
 
-    async def __init__(self, name: str, tables: dict[str, Any]) -> None:  # type: ignore[misc]
-        configure_logging()
-        settings = Settings.model_validate(tables)
-        table = settings.models[name]
-        model = cast(Model, load_model(name, table))
-        self._work, self._broken = Recorder(name), list[str]()
-        self._stall_s = settings.server.stall_s
+    def __init__(self, backend: LocalBackend, work: Recorder, described: Described) -> None:
+        self._backend, self._work, self._described = backend, work, described
         self._under_way: dict[str, list[Job]] = {}  # the jobs of a group that runs
-        queue = queue_of(table, settings.queue, alone=model.info.generates)
-        # A replica runs one batch at a time with all its threads: the gateways forecast it so.
-        hosted = HostedModel(name, model, queue, large=True)
-        cores = max(1, int(PlacedSettings.of(table).num_cpus))
-        device = Device("", cores if model.info.device == "cpu" else 1)
-        self._pool = Pool(
-            [hosted],
-            self._work,
-            devices=[device],
-            on_broken=self._broken.append,
-        )
-        cpu = cpu_threads(settings.images.decode_workers, compute_on_one_core)
-        self._backend = LocalBackend(hosted, self._pool, table, cpu, mover=cpu[INTERACTIVE])
-        self._stack = AsyncExitStack()
-        await self._stack.enter_async_context(self._pool)
-        example = model.prepare(model.example())
-        seconds = queue.cost_model.run_s(example.cost)
-        from ray import serve  # tests of the rest run without Ray
-
-        id = serve.get_replica_context().replica_id.unique_id
-        self._described = Described(id, with_recipe(model.info, table), example.cost, seconds)
 
     async def describe(self, replica: str = "") -> Described:
         """Return the replica and its model."""
@@ -112,6 +83,44 @@ class Replica:
             self._backend.start_or_refuse(job, made)
         await all_done([job.result for job in jobs])
         return [changed(job.result.result(), decoded_s=decoded_s, prepared_s=prepared_s) for job in jobs]
+
+
+class DeployedReplica(Replica):
+    """
+    The deployed class.
+
+    Args:
+        name: of the model in the settings.
+        tables: the settings that the model needs.
+
+    Raises:
+        CheckpointError, ScoregateError: the model cannot be loaded, or fails on its example.
+    """
+
+    async def __init__(self, name: str, tables: dict[str, Any]) -> None:  # type: ignore[misc]
+        configure_logging()
+        settings = Settings.model_validate(tables)
+        table = settings.models[name]
+        model = cast(Model, load_model(name, table))
+        work, self._broken = Recorder(name), list[str]()
+        self._stall_s = settings.server.stall_s
+        queue = queue_of(table, settings.queue, alone=model.info.generates)
+        # A replica runs one batch at a time with all its threads: the gateways forecast it so.
+        hosted = HostedModel(name, model, queue, large=True)
+        cores = max(1, int(PlacedSettings.of(table).num_cpus))
+        device = Device("", cores if model.info.device == "cpu" else 1)
+        self._pool = Pool([hosted], work, devices=[device], on_broken=self._broken.append)
+        cpu = cpu_threads(settings.images.decode_workers, compute_on_one_core)
+        backend = LocalBackend(hosted, self._pool, table, cpu, mover=cpu[INTERACTIVE])
+        self._stack = AsyncExitStack()
+        await self._stack.enter_async_context(self._pool)
+        example = model.prepare(model.example())
+        seconds = queue.cost_model.run_s(example.cost)
+        from ray import serve  # tests of the rest run without Ray
+
+        id = serve.get_replica_context().replica_id.unique_id
+        described = Described(id, with_recipe(model.info, table), example.cost, seconds)
+        super().__init__(backend, work, described)
 
     async def check_health(self) -> None:
         """Raise `Unhealthy` if Ray should replace this replica."""

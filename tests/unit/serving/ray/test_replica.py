@@ -24,6 +24,8 @@ from tests.support.handles import TABLE, until
 
 pytestmark = pytest.mark.anyio
 
+DESCRIBED = Described("a", FakeVqa().info, 10, 0.01)
+
 
 class Slow(FakeVqa):
     """A model whose calls are prepared when they may be."""
@@ -41,15 +43,13 @@ class Slow(FakeVqa):
 
 @asynccontextmanager
 async def replica_around(model):
-    """A replica as its own `__init__` makes it, without its settings and Ray, and its queue."""
+    """A replica of *model*, and its queue."""
     hosted = HostedModel("vqa", model, Queue(max_items=1, max_cost=1000, max_waiting=1000))
-    replica = object.__new__(Replica)
-    replica._work, replica._under_way, replica._promoted = Recorder("vqa"), {}, set()
+    work = Recorder("vqa")
     with FairThreads(1, "cpu") as cpu:
-        async with Pool([hosted], replica._work) as pool:
-            replica._backend = LocalBackend(hosted, pool, TABLE, dict.fromkeys(LANES, cpu), cpu)
-            replica._described = Described("a", model.info, 10, 0.01)
-            yield replica, hosted.queue
+        async with Pool([hosted], work) as pool:
+            backend = LocalBackend(hosted, pool, TABLE, dict.fromkeys(LANES, cpu), cpu)
+            yield Replica(backend, work, DESCRIBED), hosted.queue
 
 
 @pytest.mark.parametrize("when", ["while its calls are prepared", "while its calls wait"])
@@ -61,7 +61,7 @@ async def test_a_group_is_promoted_whenever_the_request_arrives(when):
 
         def ask(name):
             sent = [Sent(LikelihoodCall(Image(GREY.encoded, name), "Is it?"), "bulk", 60.0)]
-            return asyncio.create_task(replica.ask(name, replica._described.model, sent))
+            return asyncio.create_task(replica.ask(name, DESCRIBED.model, sent))
 
         model.may_prepare.set()
         first = ask("first")
@@ -83,7 +83,6 @@ async def test_a_group_is_promoted_whenever_the_request_arrives(when):
 
     assert "interactive" == waiting
     assert not replica._under_way
-    assert not replica._promoted
 
 
 async def test_a_result_shows_that_no_batch_of_the_replica_took_its_call():
@@ -91,7 +90,7 @@ async def test_a_result_shows_that_no_batch_of_the_replica_took_its_call():
     async with replica_around(FakeVqa()) as (replica, _):
         pictures = (GREY, 60.0), (Image(b"no picture"), 60.0), (GREY, -1.0)
         sent = [Sent(LikelihoodCall(image, "Is it?"), "bulk", left_s) for image, left_s in pictures]
-        answered = await replica.ask("group", replica._described.model, sent)
+        answered = await replica.ask("group", DESCRIBED.model, sent)
 
     outcomes = [(type(each.outcome), each.refused) for each in answered.results]
     assert [(Likelihood, False), (ImageUndecodable, True), (DeadlineExceeded, True)] == outcomes
