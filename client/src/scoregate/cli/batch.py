@@ -91,14 +91,10 @@ scoregate batch pairs.jsonl -o decided.jsonl --policy show
 """
 
 import argparse
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated
 
 from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
-    UsageError,
     add_settings,
     add_values,
     service_of,
@@ -108,71 +104,35 @@ from scoregate.local import Service
 from scoregate.runs.batch import TIMEOUT_S, score_batch, write_filtered
 from scoregate.runs.batch_settings import Batch
 from scoregate.runs.summary import say_summary
-from scoregate.settings import Setting, whole
 from scoregate.text import say
-
-
-@dataclass(frozen=True, kw_only=True)
-class BatchCommand(Batch):
-    """Settings of a run, and of a page about its results."""
-
-    html: Annotated[
-        Path | None,
-        Setting("write a page of pictures, the worst first; of generators, side by side", metavar="FILE"),
-    ] = None
-    html_images: Annotated[
-        int,
-        Setting(
-            "pictures on that page at most, or prompts of generators (default %(default)s)",
-            ("--html-pictures",),
-            metavar="N",
-            parse=whole,
-        ),
-    ] = 500
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    add_settings(parser, BatchCommand)
+    add_settings(parser, Batch)
     add_values(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some row lacks a score."""
-    batch = settings_of(BatchCommand, arguments)
+    batch = settings_of(Batch, arguments)
     service = service_of(arguments, TIMEOUT_S)
     if batch.named:
         return run_generators(batch, service)
-    outcome = score_batch(batch, service, page=batch.html)
+    outcome = score_batch(batch, service)
     again = "" if outcome.out in outcome.files or batch.retry else " with --retry"  # for finished shards
     say_summary(
         outcome.summary, outcome.requested, outcome.out, outcome.left_over, outcome.seconds, again=again
     )
-    if batch.html and outcome.files:
-        from scoregate.report.sheet import write_sheet
-
-        write_sheet(batch.html, outcome.dataset, outcome.plan, outcome.lines, batch.html_images)
     copied = not batch.filter or write_filtered(batch, batch.filter, outcome)
     return OK if outcome.complete and copied else NO_SCORE
 
 
-def run_generators(batch: BatchCommand, service: Service) -> int:
+def run_generators(batch: Batch, service: Service) -> int:
     """Score several generators.  Return 0, or 1 if some row lacks a score."""
     from scoregate.runs.generators import score_generators  # few runs need it
 
-    if batch.html:  # a package that the page needs is missed before anything is scored
-        from scoregate.report.versus import VersusSettings, outcome_of, shared_item
-
-        if len(batch.named) < 2:
-            raise UsageError("--html shows generators side by side: name two, or one data set without a name")
-        settings = VersusSettings(
-            generators=[*batch.named],
-            metrics=batch.metrics,
-            item=shared_item(batch),
-            html_prompts=batch.html_images,
-        )
-    generators = score_generators(batch, service, page=batch.html)
+    generators = score_generators(batch, service)
     if batch.html:
-        outcome_of(settings, generators).write_page(batch.html)
         say(str(batch.html))
     return NO_SCORE if any(each.summary.incomplete for each in generators) else OK

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import scoregate
 from scoregate.data.datasets import ROWS_SEARCHED_FOR_COLUMN, Dataset
-from scoregate.errors import ColumnError, InputError, NoColumnError, NoResultError
+from scoregate.errors import ColumnError, InputError, NoColumnError, NoResultError, named
 from scoregate.evaluation.bootstrap import Drawings, caution
 from scoregate.evaluation.versus import ALPHA, Versus
 from scoregate.evaluation.versus import versus as compared
@@ -35,7 +35,7 @@ from scoregate.report.pairs import (
 )
 from scoregate.report.side_by_side import MAX_PAGE, SideBySide, write_side_by_side
 from scoregate.runs.batch import TIMEOUT_S
-from scoregate.runs.batch_settings import Run
+from scoregate.runs.batch_settings import Batch, Run
 from scoregate.runs.generators import (
     COMPARISON,
     ScoredGenerator,
@@ -206,6 +206,19 @@ def compare_generators(settings: VersusSettings, service: Service) -> VersusOutc
     if settings.html:
         outcome.write_page(settings.html)
     return outcome
+
+
+def comparison_of(batch: Batch) -> VersusSettings:
+    """Return the settings of the page of a batch of generators.  Raises `InputError` if there is only one."""
+    if len(batch.named) < 2:
+        alone = "name two, or one data set without a name"
+        raise InputError(f"{named('html')} shows generators side by side: {alone}")
+    return VersusSettings(
+        generators=[*batch.named],
+        metrics=batch.metrics,
+        item=shared_item(batch),
+        html_prompts=batch.html_images,
+    )
 
 
 def shared_item(run: Run) -> str | None:

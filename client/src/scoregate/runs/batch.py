@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
@@ -116,12 +117,12 @@ def score(
     return outcome
 
 
-def score_batch(batch: Batch, service: Service, page: Path | None = None) -> BatchOutcome:
+def score_batch(batch: Batch, service: Service, *, draw: bool = True) -> BatchOutcome:
     """
     Score a data set as `score`, without its filter.
 
     Args:
-        page: a file that will be written about the results.
+        draw: write the page of the settings; else it is only checked.
     """
     check_policy(batch)
     if batch.named:
@@ -131,7 +132,7 @@ def score_batch(batch: Batch, service: Service, page: Path | None = None) -> Bat
     in_folder = bool(dataset.shards) and (out.is_dir() or not out.suffix)
     if batch.ray and not in_folder:
         raise InputError(f"{named('ray')}: the data set has to be in shards, and the results in a folder")
-    check_output(dataset, out, page, in_folder=in_folder)
+    check_output(dataset, out, batch.html, in_folder=in_folder)
     if not in_folder:
         check_replaced(out)  # before models are loaded
     if batch.filter or batch.kept_shards:
@@ -144,7 +145,11 @@ def score_batch(batch: Batch, service: Service, page: Path | None = None) -> Bat
         )
     service = replace(service, policies=str(batch.policy_file or ""))
     opened = partial(session, batch, dataset, service, batch.policy)
-    return (into_folder if in_folder else into_file)(batch, dataset, service, opened)
+    outcome = (into_folder if in_folder else into_file)(batch, dataset, service, opened)
+    if batch.html and draw and outcome.files:
+        sheet = import_module("scoregate.report.sheet")  # by name: pages stand above runs
+        sheet.write_sheet(batch.html, outcome.dataset, outcome.plan, outcome.lines, batch.html_images)
+    return outcome
 
 
 def check_policy(batch: Batch) -> None:

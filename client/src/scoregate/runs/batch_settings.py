@@ -26,6 +26,7 @@ from scoregate.settings import (
     Strict,
     generator_paths,
     is_named,
+    whole,
 )
 from scoregate.text import LEFT_OUT, meant_file, say_unused, shown
 
@@ -211,6 +212,7 @@ class Batch(Run):
         policy, policy_file: decides about each row; its metrics are scored, by its options.
         filter, kept_shards: of the rows that are kept.
         ray, actors, actor_gpus: of a cluster, each of whose processes loads the models.
+        html, html_images: of the page about the results.
     """
 
     out: Annotated[
@@ -257,6 +259,19 @@ class Batch(Run):
         float | None,
         Setting("GPUs of each (default: 1, or 0 without any)", metavar="X", parse=amount, group=GROUP),
     ] = None
+    html: Annotated[
+        Path | None,
+        Setting("write a page of pictures, the worst first; of generators, side by side", metavar="FILE"),
+    ] = None
+    html_images: Annotated[
+        int,
+        Setting(
+            "pictures on that page at most, or prompts of generators (default %(default)s)",
+            ("--html-pictures",),
+            metavar="N",
+            parse=whole,
+        ),
+    ] = 500
 
     @property
     def scored(self) -> Sequence[str]:

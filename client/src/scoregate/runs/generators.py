@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
+from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -68,15 +69,12 @@ class ScoredGenerator:
                 yield from dataset_of(source_in(beside(file), content), content["metrics"])
 
 
-def score_generators(batch: Batch, service: Service, page: Path | None = None) -> list[ScoredGenerator]:
+def score_generators(batch: Batch, service: Service) -> list[ScoredGenerator]:
     """
     Score the data set of each generator of a *batch* into a file of its own in the folder OUT.
 
-    A filter writes the names of the rows that pass next to the results.  A cluster writes a folder for each
-    generator, with a file for each shard.
-
-    Args:
-        page: a file that will be written about the results.
+    A filter writes the names of the rows that pass next to the results, and a page has the pictures side by
+    side.  A cluster writes a folder for each generator, with a file for each shard.
 
     Raises:
         InputError: settings do not go together; others as `scored_generators`.
@@ -90,18 +88,23 @@ def score_generators(batch: Batch, service: Service, page: Path | None = None) -
     paths = batch.named
     if scored := [name for name, path in paths.items() if results_in(path)]:
         raise InputError(f"{paths[scored[0]]}: these are results; batch scores data sets")
+    if batch.html:  # a package that the page needs is missed before anything is scored
+        versus = import_module("scoregate.report.versus")  # by name: pages stand above runs
+        comparison = versus.comparison_of(batch)
     alone = replace(batch, more=())
     if batch.ray:
-        generators = generators_on_cluster(alone, paths, service, page)
+        generators = generators_on_cluster(alone, paths, service)
     else:
         service = replace(service, policies=str(batch.policy_file or ""))
-        generators = scored_generators(alone, paths, batch.out, service, page)
+        generators = scored_generators(alone, paths, batch.out, service, batch.html)
     for each in generators:
         if batch.policy:
             say(f"{shown(each.name)}: {each.summary.decided}")
         if batch.filter:
             place = batch.out / (each.name if batch.ray else file_of(each.name))
             write_kept(kept_file(place), batch.filter, each.lines())
+    if batch.html:
+        versus.outcome_of(comparison, generators).write_page(batch.html)
     return generators
 
 
@@ -109,14 +112,13 @@ def generators_on_cluster(
     batch: Batch,
     paths: Mapping[str, Path],
     service: Service,
-    page: Path | None,
 ) -> list[ScoredGenerator]:
     """Score the shards of each generator on a cluster, one generator after the other."""
     datasets_of(batch, paths)  # mistakes are found before the first is scored
     batch.out.mkdir(parents=True, exist_ok=True)
     generators = []
     for name, path in paths.items():
-        outcome = score_batch(replace(batch, dataset=path, out=batch.out / name), service, page)
+        outcome = score_batch(replace(batch, dataset=path, out=batch.out / name), service, draw=False)
         say_summary(outcome.summary, outcome.requested, outcome.out)
         generators.append(ScoredGenerator(name, dict.fromkeys(outcome.files)))
     return generators

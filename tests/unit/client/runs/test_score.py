@@ -89,6 +89,15 @@ def test_a_filter_is_a_text(folder, client):
         runs.score("rows.jsonl", "out.jsonl", client=client, prompt_column="text", filter="vqascore >")
 
 
+def test_a_page_has_the_worst_pictures(folder, client):
+    """As of the command, at most as many as are wanted."""
+    runs.score("rows.jsonl", "out.jsonl", client=client, prompt_column="text", html="out.html", html_images=2)
+    page = Path("out.html").read_text("utf-8")
+
+    assert "The 2 worst of 5" in page
+    assert 2 == page.count("<figure>")
+
+
 def test_a_client_is_strict_or_not_by_itself(folder, client):
     """The setting would not reach it; a client and other models are one too many."""
     for more in ({"strict": True}, {"local": "demo"}):
@@ -138,10 +147,12 @@ ARGUMENTS = {
     "ray": (["--ray", "auto"], {"ray": "auto"}),
     "actors": (["--actors", "1:4"], {"actors": "1:4"}),
     "actor_gpus": (["--actor-gpus", "0.5"], {"actor_gpus": 0.5}),
+    "html": (["--html", "x.html"], {"html": "x.html"}),
+    "html_images": (["--html-pictures", "3"], {"html_images": 3}),
 }
-OF_THE_COMMAND = {"html", "html_pictures", "quiet"}
+OF_THE_COMMAND = {"quiet"}
 OF_THE_SERVICE = {"base_url", "api_key", "timeout"}
-RENAMED = {"metric": "metrics", "option": "options"}
+RENAMED = {"metric": "metrics", "option": "options", "html_pictures": "html_images"}
 
 
 @pytest.fixture
