@@ -147,7 +147,9 @@ def score_batch(batch: Batch, service: Service, *, draw: bool = True) -> BatchOu
     opened = partial(session, batch, dataset, service, batch.policy)
     outcome = (into_folder if in_folder else into_file)(batch, dataset, service, opened)
     if batch.html and draw and outcome.files:
-        sheet = import_module("scoregate.report.sheet")  # by name: pages stand above runs
+        sheet = import_module(
+            "scoregate.report.sheet"
+        )  # it is imported by name, since pages stand above runs
         sheet.write_sheet(batch.html, outcome.dataset, outcome.plan, outcome.lines, batch.html_images)
     return outcome
 

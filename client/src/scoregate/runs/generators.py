@@ -89,7 +89,9 @@ def score_generators(batch: Batch, service: Service) -> list[ScoredGenerator]:
     if scored := [name for name, path in paths.items() if results_in(path)]:
         raise InputError(f"{paths[scored[0]]}: these are results; batch scores data sets")
     if batch.html:  # a package that the page needs is missed before anything is scored
-        versus = import_module("scoregate.report.versus")  # by name: pages stand above runs
+        versus = import_module(
+            "scoregate.report.versus"
+        )  # it is imported by name, since pages stand above runs
         comparison = versus.comparison_of(batch)
     alone = replace(batch, more=())
     if batch.ray:
