@@ -215,9 +215,10 @@ class Client:
             concurrency: concurrent requests, each with its own `timeout_s` and retries.
             batch_size: items of a request.
             progress: show the progress on stderr.
-            resume: a JSON Lines file of results, which is read first, and appended to; the last line of an
-                index counts.  The order of items must not change.  A picture that was replaced at its path
-                is scored again; one at a URL is identified by the URL alone.
+            resume: a JSON Lines file of results, which is read first, and appended to.  The order of
+                items must not change.  An item with an error is scored again, and so is one whose picture
+                was replaced at its path.  Until a run ends, the last line of an index counts.  A picture
+                at a URL is identified by the URL alone.
             allow_model_change: continue if the models change; see `Result.models`.
 
         Raises:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from scoregate.connection import Connection
@@ -18,10 +20,7 @@ from scoregate.errors import (
     BadResultsError,
     InvalidError,
     ModelChangedError,
-    NotFoundError,
     ScoregateError,
-    TooLargeError,
-    UrlFailedError,
 )
 from scoregate.images import ImageLike
 from scoregate.items import Files, Item, ScoreParams, digest, parts_of
@@ -167,9 +166,8 @@ class Many:
 
     def _before(self, models: Mapping[str, str]) -> Mapping[str, str]:
         """Return the earlier models that *models* must equal."""
-        if not self._own:
-            return self._models or models
-        return {name: self._models.get(name, label) for name, label in models.items()}
+        known = {**models, **self._models} if self._own else self._models or models
+        return models_before(known, models, mixed=self._own)
 
     def close(self) -> None:
         """Close the file and the progress bar."""
@@ -243,6 +241,16 @@ class Many:
         return Result.failed(entry.index, entry.item.id, self._params.metrics_of(entry.item), error)
 
 
+def is_complete(line: Line, *, strict: bool) -> bool:
+    """Return True if a line of results counts in the next run: no error, and if *strict*, no warning."""
+    return not (line["errors"] or (strict and line.get("warnings")))
+
+
+def models_before(known: Mapping[str, str], models: Mapping[str, str], *, mixed: bool) -> Mapping[str, str]:
+    """Return those of *known* that *models*, of an answer, must equal; all, or if *mixed* those it names."""
+    return {name: known[name] for name in models if name in known} if mixed else known
+
+
 def change_of(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     """Describe the models that changed."""
     names = sorted(name for name in {**before, **after} if before.get(name) != after.get(name))
@@ -260,15 +268,11 @@ def place_of(fault: Mapping[str, Any], count: int) -> int | None:
 # --- a file of results, to continue a stopped run ---
 
 
-LASTING = (InvalidError, NotFoundError, TooLargeError)  # the same item would get them again
-
-
 class Resume(Store[int]):
     """
     The results of earlier runs by the index of their item, and the file to append to.
 
-    Temporary errors are not written, so their items are scored again. So is an item whose picture was
-    replaced at its path.
+    An item is scored again if its line has an error, or its picture was replaced at its path.
 
     Args:
         strict: score items with warnings again.
@@ -304,9 +308,10 @@ class Resume(Store[int]):
             raise BadResultsError(f"{place}: {wrong}: name another file") from exc
         return line
 
-    def key(self, line: Line) -> int | None:
-        """Return the index of the item; None if its result does not count."""
-        return None if self._strict and line.get("warnings") else line["index"]
+    def key(self, line: Line) -> int:
+        """Return the index of the item."""
+        index: int = line["index"]
+        return index
 
     def earlier(self, index: int, item: Item) -> Line | None:
         """
@@ -324,7 +329,7 @@ class Resume(Store[int]):
 
     def known(self, entry: IndexedItem, files: Sequence[bytes]) -> Result | None:
         """
-        Return the result of an item from an earlier run, if that was of the same *files*; else note these.
+        Return the result of an item from an earlier run, if it counts for *files*; else note these.
 
         Runs in a thread while others write, so it reads nothing.
 
@@ -333,20 +338,30 @@ class Resume(Store[int]):
         """
         index, item, line = entry.index, entry.item, entry.earlier
         sha256 = digest(*files) if files else None  # the key has the address of a URL
-        if line and line["sha256"] == sha256:
-            return Result.of_json(line)
-        if line and not path_of(item.image):
+        if line and line["sha256"] != sha256 and not path_of(item.image):
             raise self._other(index)
+        if line and line["sha256"] == sha256 and is_complete(line, strict=self._strict):
+            return Result.of_json(line)
         self._sent[index] = {"index": index, "key": key_of(item, self._params), "sha256": sha256}
         return None
 
     def write(self, results: Sequence[Result]) -> None:
-        """Append a line for each result of an item that was sent, unless it has a temporary error."""
+        """Append a line for each result of an item that was sent."""
         for result in results:
-            begin = self._sent.pop(result.index, None)
-            if begin and all(map(lasts, result.errors.values())):
+            if begin := self._sent.pop(result.index, None):
                 self.append(begin | result.as_json(), result.index)
         self.flush()
+
+    def close(self) -> None:
+        """Close the file; one with several lines of an index is replaced by one with the last of each."""
+        new, has_earlier = Path(f"{self.name}.new"), self.count > len(self.starts)
+        try:
+            if has_earlier:
+                self.copy((self.starts[index] for index in sorted(self.starts)), new)
+        finally:
+            super().close()
+        if has_earlier:
+            os.replace(new, self.name)
 
     def _other(self, index: int) -> BadResultsError:
         return BadResultsError(
@@ -371,9 +386,3 @@ def key_of(item: Item, params: ScoreParams) -> str:
 def path_of(image: Any) -> str:
     """Return the path of a picture; empty if it is not a path."""
     return str(fspath(image)) if isinstance(image, (str, PathLike)) else ""
-
-
-def lasts(error: ScoregateError) -> bool:
-    """Return True if an error is permanent; a file that the client could not read may exist later."""
-    lasting = isinstance(error, LASTING) and not isinstance(error, UrlFailedError)
-    return lasting and bool(error.request_id)

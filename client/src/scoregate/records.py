@@ -452,6 +452,11 @@ class Store(ABC, Generic[K]):
         self._note(key, len(data))
         return start
 
+    def copy(self, starts: Iterable[int], path: Path) -> None:
+        """Write the lines at *starts* to another file."""
+        with path.open("wb") as file:
+            file.writelines(dumped(self.at(start)) for start in starts)
+
     def flush(self) -> None:
         """Hand what was written to the system."""
         self._file.flush()

@@ -3,7 +3,9 @@
 import pytest
 
 from scoregate import Item, ScoregateError
-from scoregate.errors import BadResultsError, ModelChangedError
+from scoregate.data.rows import Row
+from scoregate.errors import BadResultsError, InputError, ModelChangedError
+from scoregate.runs.plan import Plan
 from tests.support.answers import request_of, scored
 from tests.support.pictures import png
 
@@ -61,6 +63,13 @@ def test_requests_of_items_with_different_models_are_no_change(answered):
     client = answered(lambda request: modelled(request, next(asked)))
     with pytest.raises(ModelChangedError, match=r"item 1: ocr was pp@1 and is pp@2, and"):
         list(client.score_many([ITEMS[0], ITEMS[0]], batch_size=1, concurrency=1))
+
+
+def test_a_model_of_a_row_changed_and_those_of_other_rows_did_not():
+    """As in `score_many`: the error names that model alone."""
+    plan = Plan(["ocr", "geneval"], {"ocr": "pp@1", "detector": "m2f@1"}, {}, mixed=True)
+    with pytest.raises(InputError, match=r"other models now: ocr was pp@1 and is pp@2\. Name"):
+        plan.line(Row(1, metrics=["ocr"]), {"scores": {"ocr": 0.5}, "models": {"ocr": "pp@2"}}, {})
 
 
 def test_a_run_goes_on_with_the_models_of_all_its_lines(answered, tmp_path):

@@ -22,7 +22,7 @@ def run(tmp_path):
     """A run with a file: the prompts that were asked, and the results."""
     path = tmp_path / "results.jsonl"
 
-    def run(pairs=PAIRS, answer=numbered, take=None, allow_urls=False, **settings):
+    def run(pairs=PAIRS, answer=numbered, take=None, allow_urls=False, strict=False, **settings):
         asked = []
 
         def noted(request):
@@ -30,7 +30,9 @@ def run(tmp_path):
             return answer(request)
 
         transport = httpx.MockTransport(noted)
-        with Client("http://test", transport=transport, retries=0, allow_urls=allow_urls) as client:
+        with Client(
+            "http://test", transport=transport, retries=0, allow_urls=allow_urls, strict=strict
+        ) as client:
             found = client.score_many(pairs, resume=path, batch_size=4, concurrency=1, **settings)
             results = list(itertools.islice(found, take))
             found.close()
@@ -209,8 +211,8 @@ def test_a_file_without_digests_is_refused(run):
         run()
 
 
-def test_what_may_pass_is_left_for_the_next_run(run):
-    """A timeout gives no line; an error of the picture does, and comes back as what it was."""
+def test_an_item_with_an_error_is_scored_again(run):
+    """As a row of `batch`, whatever the error is; a picture that could not be read has no line."""
 
     def answer(request):
         codes = {"a square 1": "deadline_exceeded", "a square 2": "image_undecodable"}
@@ -225,11 +227,40 @@ def test_what_may_pass_is_left_for_the_next_run(run):
     _, results = run([*PAIRS[:4], ("nowhere.png", "a square 4")], answer)
     asked, again = run([*PAIRS[:4], ("nowhere.png", "a square 4")], answer)
 
-    assert ["a square 1"] == asked
-    assert [0, 2, 3] == [json.loads(line)["index"] for line in run.path.read_text().splitlines()]
+    assert ["a square 1", "a square 2"] == asked
+    assert [0, 1, 2, 3] == [json.loads(line)["index"] for line in run.path.read_text().splitlines()]
     found = [[(e.code, e.detail) for e in result.errors.values()] for result in again]
     assert [[], [("deadline_exceeded", "why")], [("image_undecodable", "why")], []] == found[:4]
     assert [result.scores for result in results] == [result.scores for result in again]
+
+
+def test_a_file_of_a_run_that_ended_has_one_line_for_each_item(run, photo):
+    """The latest one, in order: not the error before, nor the score of the picture that was there."""
+    items = [(photo, "a square 0"), (png(), "a square 1")]
+    failing = {"scores": {}, "errors": {"vqascore": {"code": "deadline_exceeded", "detail": "why"}}}
+    run(items[:1])
+    run(items, answer=lambda request: scored(request, entry=failing))
+    photo.write_bytes(png("blue"))
+    _, results = run(items)
+
+    assert [result.as_json() for result in results] == [
+        {name: cell for name, cell in json.loads(line).items() if name not in ("key", "sha256")}
+        for line in run.path.read_text().splitlines()
+    ]
+    assert [run.path, photo] == sorted(run.path.parent.iterdir(), reverse=True)
+
+
+def test_a_strict_run_scores_items_with_warnings_again(run):
+    """So does a run that is not strict, after their error."""
+
+    def warned(request):
+        return scored(request, warnings=["item 0: it has alpha"])
+
+    run(PAIRS[:1], answer=warned)
+    runs = [run(PAIRS[:1], answer=warned, strict=strict) for strict in (False, True, False, False)]
+
+    assert [[], ["a square 0"], ["a square 0"], []] == [asked for asked, _ in runs]
+    assert [["vqascore"], [], ["vqascore"], ["vqascore"]] == [[*result.scores] for _, [result] in runs]
 
 
 def test_a_run_that_fails_keeps_what_it_has(run):

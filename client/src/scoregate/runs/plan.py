@@ -16,7 +16,7 @@ import scoregate
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row, dumped_options, is_column
 from scoregate.errors import InputError, named
-from scoregate.many import change_of
+from scoregate.many import change_of, is_complete, models_before
 from scoregate.records import PLAIN, TABLES_OF_TEXT, kind
 from scoregate.records import Line as Line
 from scoregate.results import Notice, is_number, lower_is_better
@@ -81,17 +81,11 @@ class Plan:
 
     def has_others(self, models: Mapping[str, str]) -> bool:
         """Return True if *models*, of an answer, are not those of the plan."""
-        if not self.mixed:
-            return models != self.models
-        return any(self.models.get(name) != label for name, label in models.items())
+        return models != models_before(self.models, models, mixed=self.mixed)
 
     def covers(self, line: Line) -> bool:
         """Return True if *line* has all that the plan requires."""
-        return not (line["errors"] or self.refuses(line)) and (not self.explain or "details" in line)
-
-    def refuses(self, line: Line) -> bool:
-        """Return True if the scores of *line* do not count, for what the service warned about."""
-        return self.strict and bool(line.get("warnings"))
+        return is_complete(line, strict=self.strict) and (not self.explain or "details" in line)
 
     def line(self, row: Row, answer: Line, known: Line) -> Line:
         """
@@ -108,13 +102,15 @@ class Plan:
         """
         models, given = answer["models"], answer["scores"]
         if given and self.has_others(models) and not self.allow_model_change:
+            before = models_before(self.models, models, mixed=self.mixed)
             raise InputError(
-                f"the service has other models now: {change_of(self.models, models)}. Name another file and"
+                f"the service has other models now: {change_of(before, models)}. Name another file and"
                 f" start anew, or give {named('allow_model_change')}: each line then says which models gave"
                 " its scores"
             )
         other = known.get("own_metrics", []) != list(row.metrics)
-        if other or self.refuses(known) or (given and known.get("models", {}) != models):
+        warned = self.strict and known.get("warnings")
+        if other or warned or (given and known.get("models", {}) != models):
             known = {}
         scores, noted = known.get("scores", {}) | given, answer["warnings"]
         return self.content(

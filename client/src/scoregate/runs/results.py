@@ -198,8 +198,7 @@ class ResultsFile(Results, AbstractContextManager["ResultsFile"]):
             if self.write_table and starts:
                 self.write_table(self._written, lambda: map(self.at, starts), self.plan.metrics)
             elif not in_order:
-                with self._written.open("wb") as file:
-                    file.writelines(dumped(self.at(start)) for start in starts)
+                self.copy(starts, self._written)
         finally:
             self.close()
         if self._written.exists():
