@@ -41,7 +41,7 @@ from models.core.settings import QuestionTemplate, RemoteSettings
 Body = Literal["openai", "sglang", "systemone"]
 
 
-class DecisionsSettings(RemoteSettings):
+class DecisionEndpointSettings(RemoteSettings):
     """Settings of a decision endpoint."""
 
     body: Body = Field(
@@ -57,7 +57,7 @@ FAMILY = Family(
     "decisions",
     role="vqa",
     loads="calls a decision endpoint",
-    settings=DecisionsSettings,
+    settings=DecisionEndpointSettings,
     loader="models.families.decisions.model:from_settings",
     planner="models.families.openai:plan",
 )

@@ -17,7 +17,7 @@ from models.core.calls import ChoiceCall, LabelCall, LikelihoodCall, VqaCall
 from models.core.contract import QUESTION, KnownCalls, ModelError, Post, Prepared, UpstreamError
 from models.core.examples import opposite_images
 from models.core.outcomes import CallResult, Choices, Likelihood
-from models.families.decisions import FAMILY, Body, DecisionsSettings
+from models.families.decisions import FAMILY, Body, DecisionEndpointSettings
 from models.families.openai import ServedModel, served_arguments
 from models.families.openai.vlm import IMAGE_COST_TOKENS, data_uri
 from models.images.image import Image
@@ -277,7 +277,7 @@ class DecisionModel(ServedModel):
             return UpstreamError("returned no probabilities for a question")
 
 
-def from_settings(settings: DecisionsSettings) -> DecisionModel:
+def from_settings(settings: DecisionEndpointSettings) -> DecisionModel:
     """Return the model of a table, without a request; not all servers read `extra_body`'s default."""
     arguments = served_arguments(settings)
     if "extra_body" not in settings.model_fields_set:

@@ -8,7 +8,7 @@ import PIL.Image
 import pytest
 
 from demo.samples import FOLDER
-from models.families.decisions import DecisionsSettings
+from models.families.decisions import DecisionEndpointSettings
 from models.families.vlm_answers import LETTER_INSTRUCTION
 from service.metrics.rubrics.options import RUBRICS
 from service.process.doctor import WRONG, check_upstream
@@ -185,7 +185,7 @@ def test_an_answer_of_several_tokens_is_refused_by_name(with_vlm):
 
 def test_a_model_without_decisions_is_found_before_any_call(vlm):
     """vLLM 0.32 has the route for every model, and decisions for a few."""
-    table = DecisionsSettings(
+    table = DecisionEndpointSettings(
         family="decisions", role="vqa", base_url=vlm.base_url, model="m", body="systemone"
     )
     found, _ = asyncio.run(check_upstream("vqa", table))
