@@ -172,13 +172,13 @@ class ColumnError(InputError, code="bad_column"):
     A column is not valid for the figure.
 
     Attributes:
-        role: the argument of the function that holds the column, such as `metric`.
+        argument: the one of the function that holds the column, such as `metric`.
         why: one line.
     """
 
-    def __init__(self, role: str, why: str) -> None:
-        super().__init__(f"{role}: {why}")
-        self.role, self.why = role, why
+    def __init__(self, argument: str, why: str) -> None:
+        super().__init__(f"{argument}: {why}")
+        self.argument, self.why = argument, why
 
 
 class NoResultError(ScoregateError, code="no_result"):

@@ -216,7 +216,7 @@ def of_each(
     path: Path,
     metrics: Iterable[str],
     figures: Callable[[str], dict[str, Any]],
-    **roles: str,
+    **arguments: str,
 ) -> list[dict[str, Any]]:
     """
     Return a row for each metric.
@@ -231,7 +231,7 @@ def of_each(
     faults: list[InputError] = []
     for metric in metrics:
         try:
-            with columns(path, metric=metric, **roles):
+            with columns(path, metric=metric, **arguments):
                 rows.append({"metric": metric, **figures(metric)})
         except InputError as exc:  # noqa: PERF203, a metric for each
             if settings.metric:
@@ -244,9 +244,9 @@ def of_each(
 
 
 @contextmanager
-def columns(path: Path, **roles: str) -> Iterator[None]:
-    """Raise `InputError` with file and column for a `ColumnError`; *roles* are columns by its role."""
+def columns(path: Path, **arguments: str) -> Iterator[None]:
+    """Raise `InputError` with file and column for a `ColumnError`; *arguments* are columns by argument."""
     try:
         yield
     except ColumnError as exc:
-        raise InputError(f"{path}, column {roles.get(exc.role, exc.role)}: {exc.why}") from exc
+        raise InputError(f"{path}, column {arguments.get(exc.argument, exc.argument)}: {exc.why}") from exc

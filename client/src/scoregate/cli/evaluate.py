@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         outcome = evaluate(arguments.figure, settings)
     except ColumnError as exc:
-        raise UsageError(f"{settings.place}, column {settings.columns(exc.role)}: {exc.why}") from exc
+        raise UsageError(f"{settings.place}, column {settings.columns(exc.argument)}: {exc.why}") from exc
     if arguments.json:
         print(json.dumps(outcome.content, allow_nan=False))
     else:

@@ -55,7 +55,7 @@ def exact(values: Floats) -> tuple[Floats, int]:
     return values, 1
 
 
-def floats(values: Any, role: str, *, varied: bool = False) -> Floats:
+def floats(values: Any, argument: str, *, varied: bool = False) -> Floats:
     """
     Return *values* as an array of finite numbers without the noise of floats: 0.1 + 0.2 becomes 0.3.
 
@@ -67,14 +67,14 @@ def floats(values: Any, role: str, *, varied: bool = False) -> Floats:
     """
     found = np.asarray(values, dtype=np.float64)
     if not found.size:
-        raise ColumnError(role, "no row has a value")
+        raise ColumnError(argument, "no row has a value")
     if not np.isfinite(found).all():
-        raise ColumnError(role, "a value is no finite number")
+        raise ColumnError(argument, "a value is no finite number")
     whole, scale = exact(found)
     found = whole / scale
     if varied and found.min() == found.max():
         raise ColumnError(
-            role, f"all {len(found)} values are {found[0]:g}" if found[1:].size else "one value"
+            argument, f"all {len(found)} values are {found[0]:g}" if found[1:].size else "one value"
         )
     return found
 
@@ -90,11 +90,11 @@ class Scale:
         return f"{self.low:g}:{self.high:g}"
 
 
-def inside(ratings: Floats, scale: Scale | None, role: str) -> npt.NDArray[np.bool_]:
+def inside(ratings: Floats, scale: Scale | None, argument: str) -> npt.NDArray[np.bool_]:
     """Return the mask of ratings on the scale.  Raises `ColumnError` if all are outside."""
     found = np.ones(len(ratings), bool)
     if scale:
         found = (ratings >= scale.low) & (ratings <= scale.high)
     if not found.any():
-        raise ColumnError(role, f"no value lies in {scale}" if scale else "no row has a value")
+        raise ColumnError(argument, f"no value lies in {scale}" if scale else "no row has a value")
     return found

@@ -118,10 +118,10 @@ def sample_of(verdicts: Verdicts, cluster: Mapping[tuple[str, str], str] | None 
     return Sample(len(names), figures, {**found.shares, "overall": fewest * len(TASKS)})
 
 
-def truths(values: Any, role: str) -> Floats:
-    found = floats(values, role)
+def truths(values: Any, argument: str) -> Floats:
+    found = floats(values, argument)
     if not np.isin(found, (0, 1)).all():
-        raise ColumnError(role, "a verdict is 0 or 1")
+        raise ColumnError(argument, "a verdict is 0 or 1")
     return found
 
 

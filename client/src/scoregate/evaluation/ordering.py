@@ -147,16 +147,16 @@ def ordered(
     item: Names,
     scale: Scale | None,
     rule: Rule,
-    role: str,
+    argument: str,
 ) -> Ordering:
-    kept = inside(values, scale, role)
+    kept = inside(values, scale, argument)
     models, rows = coded([name for name, keep in zip(model, kept, strict=True) if keep])
     items, columns = coded([name for name, keep in zip(item, kept, strict=True) if keep])
     if len(models) < 2:
         raise ColumnError("model", f"there is one generator, {models[0]}, and an order needs two")
     cells = cells_of(values[kept], rows, columns, (len(models), len(items)))
     if np.nanmin(cells) == np.nanmax(cells):
-        raise ColumnError(role, f"all values are {np.nanmin(cells):g}")
+        raise ColumnError(argument, f"all values are {np.nanmin(cells):g}")
     cells, means = exact_cells(cells), np.nanmean(cells, axis=1)
     pairs = [compared(cells, models, a, b, rule) for a, b in combinations(range(len(models)), 2)]
     order = sorted(range(len(models)), key=lambda place: -means[place])

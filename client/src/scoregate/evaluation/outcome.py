@@ -69,9 +69,9 @@ class FigureSettings:
         str | None, Column("the same figures for each value of it; a list counts in each of its values")
     ] = None
 
-    def columns(self, role: str) -> str:
-        """Return the columns that have a *role*, for an error about them."""
-        found = getattr(self, role, None) or role
+    def columns(self, argument: str) -> str:
+        """Return the columns of an *argument*, for an error about them."""
+        found = getattr(self, argument, None) or argument
         return ", ".join(found) if isinstance(found, tuple) else found
 
     @property
@@ -128,8 +128,8 @@ class OfMetrics(OfScores):
         """The column of the only metric."""
         return self.metrics[0]
 
-    def columns(self, role: str) -> str:
-        return ", ".join(self.metrics) if role == "metric" else super().columns(role)
+    def columns(self, argument: str) -> str:
+        return ", ".join(self.metrics) if argument == "metric" else super().columns(argument)
 
 
 def scale_of(text: str) -> Scale:

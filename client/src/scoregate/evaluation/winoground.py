@@ -77,9 +77,9 @@ def choices(metric: Any, item: Names, caption: Names, image: Names) -> dict[str,
     names, rows = coded(item)
     scores = np.full((len(names), 2, 2), np.nan)
     for score, row, of_caption, of_image in zip(metric, rows, caption, image, strict=True):
-        for role, value in (("caption", of_caption), ("image", of_image)):
+        for argument, value in (("caption", of_caption), ("image", of_image)):
             if value not in ("0", "1"):
-                raise ColumnError(role, f"{value!r} is neither 0 nor 1")
+                raise ColumnError(argument, f"{value!r} is neither 0 nor 1")
         place = row, int(of_caption), int(of_image)
         if not np.isnan(scores[place]):
             raise ColumnError(

@@ -25,7 +25,7 @@ def part(body: Callable[[], str], about: str = "", columns: Mapping[str, str | N
     except MissingPartError as exc:
         why = str(exc)
     except ColumnError as exc:
-        why = f"{(columns or {}).get(exc.role) or exc.role}: {exc.why}"
+        why = f"{(columns or {}).get(exc.argument) or exc.argument}: {exc.why}"
     return note(safe(f"{about}: {why}" if about else why))
 
 

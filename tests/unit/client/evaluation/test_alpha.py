@@ -62,7 +62,7 @@ def test_a_bootstrap_encloses_the_value_and_can_be_repeated():
 
 
 @pytest.mark.parametrize(
-    ("rows", "scale", "role", "said"),
+    ("rows", "scale", "argument", "said"),
     [
         ([("u", "r", 1), ("v", "r", 2)], None, "rater", "one rater"),
         ([("u", "r", 1), ("u", "r", 2), ("u", "s", 1)], None, "unit", "r rated u 2 times"),
@@ -71,8 +71,8 @@ def test_a_bootstrap_encloses_the_value_and_can_be_repeated():
         ([("u", "r", 8), ("u", "s", 9)], Scale(1, 5), "rating", "1:5"),
     ],
 )
-def test_what_has_no_agreement_is_refused(rows, scale, role, said):
+def test_what_has_no_agreement_is_refused(rows, scale, argument, said):
     """One annotator, a duplicate, equal ratings, no pair, nothing on the scale."""
     with pytest.raises(ColumnError, match=said) as caught:
         alpha(*zip(*rows, strict=True), scale=scale)
-    assert role == caught.value.role
+    assert argument == caught.value.argument

@@ -35,9 +35,11 @@ def test_kendalls_tau_is_scipys_to_the_last_bit(levels):
     assert stats.kendalltau(metric, human).statistic == correlation(metric, human).kendall
 
 
-@pytest.mark.parametrize(("metric", "human", "role"), [([1, 1], [1, 2], "metric"), ([1, 2], [1, 1], "human")])
-def test_a_constant_column_has_no_correlation(metric, human, role):
+@pytest.mark.parametrize(
+    ("metric", "human", "argument"), [([1, 1], [1, 2], "metric"), ([1, 2], [1, 1], "human")]
+)
+def test_a_constant_column_has_no_correlation(metric, human, argument):
     """SciPy would say NaN."""
     with pytest.raises(ColumnError, match="all 2 values are 1") as caught:
         correlation(metric, human)
-    assert role == caught.value.role
+    assert argument == caught.value.argument

@@ -49,13 +49,14 @@ def test_kappa_is_agreement_beyond_chance():
 
 
 @pytest.mark.parametrize(
-    ("tag", "correct", "role"), [("colours", 1, "tag"), ("colors", 2, "correct"), ("colors", None, "correct")]
+    ("tag", "correct", "argument"),
+    [("colours", 1, "tag"), ("colors", 2, "correct"), ("colors", None, "correct")],
 )
-def test_a_task_or_a_verdict_that_geneval_does_not_have_is_refused(tag, correct, role):
+def test_a_task_or_a_verdict_that_geneval_does_not_have_is_refused(tag, correct, argument):
     """By name."""
     with pytest.raises(ColumnError) as caught:
         geneval([tag], ["a"], [correct])
-    assert role == caught.value.role
+    assert argument == caught.value.argument
 
 
 def test_the_sample_of_prompts_has_the_figures_of_the_summary():

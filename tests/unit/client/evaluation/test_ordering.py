@@ -83,15 +83,15 @@ def test_a_clear_difference_makes_two_tiers():
 
 
 @pytest.mark.parametrize(
-    ("values", "models", "items", "role"),
+    ("values", "models", "items", "argument"),
     [
         ([1, 2], ["a", "a"], ["x", "y"], "model"),
         ([1, 2], ["a", "b"], ["x", "y"], "item"),
         ([1, 1], ["a", "b"], ["x", "x"], "value"),
     ],
 )
-def test_what_cannot_be_ordered_is_refused(values, models, items, role):
+def test_what_cannot_be_ordered_is_refused(values, models, items, argument):
     """One generator, no common item, one value."""
     with pytest.raises(ColumnError) as caught:
         ordering(values, models, items)
-    assert role == caught.value.role
+    assert argument == caught.value.argument

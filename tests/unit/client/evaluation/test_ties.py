@@ -128,7 +128,7 @@ def test_memory_does_not_grow_with_the_pairs():
 
 
 @pytest.mark.parametrize(
-    ("metric", "human", "group", "role"),
+    ("metric", "human", "group", "argument"),
     [
         ([1, 1], [1, 2], None, "metric"),
         ([1, 2], [3, 3], None, "human"),
@@ -137,8 +137,8 @@ def test_memory_does_not_grow_with_the_pairs():
         ([], [], None, "metric"),
     ],
 )
-def test_a_column_that_says_nothing_is_named(metric, human, group, role):
+def test_a_column_that_says_nothing_is_named(metric, human, group, argument):
     """By the argument that holds it."""
     with pytest.raises(ColumnError) as caught:
         pair_accuracy(metric, human, group)
-    assert role == caught.value.role
+    assert argument == caught.value.argument

@@ -76,7 +76,7 @@ def test_partitions_need_ids_that_are_numbers():
 
 
 @pytest.mark.parametrize(
-    ("scores", "graphs", "nodes", "skip", "role"),
+    ("scores", "graphs", "nodes", "skip", "argument"),
     [
         ([1, 1], ["a", "a"], ["0", "1"], (), "metric"),
         ([1, 0], ["a", "a"], ["0", "one"], (), "node"),
@@ -85,11 +85,11 @@ def test_partitions_need_ids_that_are_numbers():
         ([float("nan")] * 2, ["a", "a"], ["0", "1"], (), "metric"),
     ],
 )
-def test_what_is_no_graph_is_refused(scores, graphs, nodes, skip, role):
+def test_what_is_no_graph_is_refused(scores, graphs, nodes, skip, argument):
     """Constant scores, a node without a number, an unknown graph, no level 0, and no score."""
     with pytest.raises(ColumnError) as caught:
         ts2(scores, graphs, nodes, "released", skip)
-    assert role == caught.value.role
+    assert argument == caught.value.argument
 
 
 def test_too_many_walks_are_refused():

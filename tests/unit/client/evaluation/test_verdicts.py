@@ -37,18 +37,18 @@ def test_the_accuracy_is_of_all_pairs_or_the_mean_over_groups():
 
 
 @pytest.mark.parametrize(
-    ("metric", "human", "group", "role"),
+    ("metric", "human", "group", "argument"),
     [
         ([1, 1], [0, 1], ["a", "a"], "metric"),
         ([1, 2], [1, 1], ["a", "a"], "human"),
         ([1, 2], [0, 1], ["a", "b"], "group"),
     ],
 )
-def test_without_a_preference_there_is_no_accuracy(metric, human, group, role):
+def test_without_a_preference_there_is_no_accuracy(metric, human, group, argument):
     """Constant columns, or no pair."""
     with pytest.raises(ColumnError) as caught:
         preference(metric, human, group)
-    assert role == caught.value.role
+    assert argument == caught.value.argument
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 1)), min_size=2, max_size=30))
@@ -65,14 +65,14 @@ def test_the_area_is_the_share_of_pairs_with_the_right_picture_above(rows):
 
 
 @pytest.mark.parametrize(
-    ("metric", "label", "role"),
+    ("metric", "label", "argument"),
     [([1, 2], [1, 1], "label"), ([1, 2], [0, 2], "label"), ([1, 1], [0, 1], "metric")],
 )
-def test_labels_are_of_both_kinds(metric, label, role):
+def test_labels_are_of_both_kinds(metric, label, argument):
     """And 0 or 1."""
     with pytest.raises(ColumnError) as caught:
         auroc(metric, label)
-    assert role == caught.value.role
+    assert argument == caught.value.argument
 
 
 PLACES = [("0", "0"), ("0", "1"), ("1", "0"), ("1", "1")]  # caption, image
@@ -105,7 +105,7 @@ def test_an_item_without_all_four_scores_is_counted():
 
 
 @pytest.mark.parametrize(
-    ("captions", "images", "role"),
+    ("captions", "images", "argument"),
     [
         ("0011", "0101", None),
         ("0001", "0001", "item"),
@@ -113,11 +113,11 @@ def test_an_item_without_all_four_scores_is_counted():
         ("0011", "010x", "image"),
     ],
 )
-def test_captions_and_images_are_0_or_1_once_each(captions, images, role):
+def test_captions_and_images_are_0_or_1_once_each(captions, images, argument):
     """A second score of the same combination is a duplicate."""
-    if role is None:
+    if argument is None:
         assert 1 == winoground([9, 1, 1, 9], ["x"] * 4, list(captions), list(images)).items
         return
     with pytest.raises(ColumnError) as caught:
         winoground([9, 1, 1, 9], ["x"] * 4, list(captions), list(images))
-    assert role == caught.value.role
+    assert argument == caught.value.argument
