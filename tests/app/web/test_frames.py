@@ -77,18 +77,6 @@ async def test_equal_grids_are_found_in_the_cache_and_others_are_not(serve, fake
     assert ["miss", "hit", "miss", "miss"] == ways
 
 
-async def test_the_best_frames_the_least_one_or_a_quantile_may_be_the_score(serve, fakes):
-    """Of the same frames' scores; the best of three by a share of 0.5 are two."""
-    frames = [b64(data) for data in STILLS[:3]]
-    async with serve() as client:
-        alone = [(await scored(client, each))["scores"]["vqascore"] for each in frames]
-        ways = {way: await scored(client, frames, frames=way) for way in ("top", "min", "quantile")}
-
-    least, middle, best = sorted(alone)
-    expected = {"top": (middle + best) / 2, "min": least, "quantile": middle}
-    assert pytest.approx(expected) == {way: each["scores"]["vqascore"] for way, each in ways.items()}
-
-
 @pytest.mark.parametrize(
     ("samples", "expected"),
     [(1, [3]), (2, [1, 4]), (3, [1, 3, 5]), (6, [0, 1, 2, 3, 4, 5]), (64, [0, 1, 2, 3, 4, 5])],

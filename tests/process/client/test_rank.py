@@ -1,9 +1,7 @@
 """`rank`: against the real service, and against answers that are none."""
 
-import pytest
-
 from scoregate import Accept, Cascade
-from scoregate.errors import ImageFailedError, ImageUndecodableError
+from scoregate.errors import ImageUndecodableError
 from tests.support.pictures import png
 
 PICTURES = [png(colour) for colour in ("red", "green", "blue", "white")]
@@ -30,18 +28,9 @@ def test_a_cascade_decides_about_those_that_it_cut(client):
     assert [True, False, False, False] == [ranked.accepted for ranked in ranking]
 
 
-@pytest.mark.parametrize(("on_error", "accepted"), [("pass", True), ("block", False)])
-def test_a_picture_that_failed_stands_last_with_its_error(client, on_error, accepted):
-    """Accepted or not, as was said."""
-    *_, last = client.rank("a red square", [png()[:40], *PICTURES], accept=Accept(on_error=on_error))
+def test_a_picture_that_failed_has_no_score_but_its_error(client):
+    """As an exception of the client."""
+    *_, last = client.rank("a red square", [png()[:40], *PICTURES], accept=Accept(on_error="block"))
 
-    assert (0, None, accepted, None) == (last.index, last.score, last.accepted, last.decided_by)
+    assert (0, None, False, None) == (last.index, last.score, last.accepted, last.decided_by)
     assert isinstance(last.error, ImageUndecodableError)
-
-
-def test_a_picture_that_failed_is_named(client):
-    """Where nothing else was said."""
-    with pytest.raises(ImageFailedError) as raised:
-        client.rank("a red square", [*PICTURES, png()[:40]])
-
-    assert "/images/4" in raised.value.errors[0]["pointer"]
