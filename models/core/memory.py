@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 
@@ -12,6 +12,15 @@ WEIGHTLESS_PACKAGES = ("builtins", "functools", "numpy", "threading", "tokenizer
 Kept = list[tuple[torch.Tensor, torch.device, torch.Tensor]]
 
 
+@runtime_checkable
+class Forgetful(Protocol):
+    """An object in a model that stores what can be computed again, such as a cache of features."""
+
+    def forget(self) -> None:
+        """Free what is stored, which may hold weights."""
+        ...
+
+
 class Offloaded:
     """
     The tensors of a model in host memory (pinned if they were on a GPU); the model has empty ones meanwhile.
@@ -19,15 +28,15 @@ class Offloaded:
     Args:
         keep: if False, the weights are dropped, and the model cannot be restored.
 
-    Tensors keep their identity, so references to them are valid after `restore`.  The method `forget` of
-    objects in the model, such as caches of features, is called to free what can be computed again.
+    Tensors keep their identity, so references to them are valid after `restore`.  Each `Forgetful` object in
+    the model forgets.
     """
 
     def __init__(self, model: object, *, keep: bool = True) -> None:
         self._kept: Kept = []
         for each in reachable(model):
-            if hasattr(type(each), "forget"):
-                each.forget()  # type: ignore[attr-defined]
+            if issubclass(type(each), Forgetful):  # `isinstance` takes fifty times as long
+                cast(Forgetful, each).forget()
         tensors = tensors_of(model)
         for tensor in tensors if keep else ():
             host = torch.empty_like(tensor.data, device="cpu", pin_memory=tensor.is_cuda)

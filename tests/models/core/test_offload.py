@@ -1,5 +1,7 @@
 """Weights that leave their device and come back, for every family with a demo checkpoint."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
@@ -77,3 +79,24 @@ def test_weights_that_are_not_kept_are_gone():
     Offloaded([network], keep=False).restore()
 
     assert [0, 0] == [tensor.numel() for tensor in network.parameters()]
+
+
+class Cache:
+    """As a family of another package may have it."""
+
+    def __init__(self):
+        self.rows = [torch.ones(2)]
+
+    def forget(self):
+        self.rows.clear()
+
+
+def test_what_a_model_can_compute_again_is_freed_and_not_moved():
+    """Of any object in it with a method for that; its tensors are not among those that come back."""
+    cache, weights = Cache(), torch.ones(3)
+    model = SimpleNamespace(parts=[cache], weights=weights)
+    offloaded = Offloaded(model)
+    assert ([], 0) == (cache.rows, weights.numel())
+
+    offloaded.restore()
+    assert ([], 3) == (cache.rows, weights.numel())
