@@ -2,14 +2,15 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar, Self
 
 from models.images.image import Image
 
 
+@dataclass(frozen=True)
 class Call(ABC):
     """
     One input for one model.
@@ -24,9 +25,20 @@ class Call(ABC):
 
     @property
     def images(self) -> Sequence[Image]:
-        """The images of the input."""
+        """The images of the input, each in a field or in a tuple of one."""
         image = getattr(self, "image", None)
         return () if image is None else (image,)
+
+    def with_images(self, other: Callable[[Image], Image]) -> Self:
+        """Return the call with the image that *other* returns in place of each."""
+
+        def replaced(value: Any) -> Any:
+            if isinstance(value, tuple):
+                return tuple(map(replaced, value))
+            return other(value) if isinstance(value, Image) else value
+
+        values = {each.name: replaced(getattr(self, each.name)) for each in fields(self)}
+        return replace(self, **values) if self.images else self
 
     @abstractmethod
     def content(self) -> tuple[Any, ...]:

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Any, TypeVar
@@ -237,13 +236,13 @@ async def measure(name: str, model: Model, slot: ExecutionSlot, calls: int) -> N
 
 
 def like_the_example(model: Model, calls: int) -> list[Prepared]:
-    """Prepare the example *calls* times, as about different pictures if it has one."""
-    example: Any = model.example()
-    if not hasattr(example, "image"):
-        return [model.prepare(example)] * calls
-    image = example.image
-    images = (Image.of(image.rgb, f"{image.digest} {number}") for number in range(calls))
-    return [model.prepare(replace(example, image=each)) for each in images]
+    """Prepare the example *calls* times, each time with pictures of its own if it has any."""
+    example = model.example()
+
+    def other(number: int, image: Image) -> Image:
+        return Image.of(image.rgb, f"{image.digest} {number}")
+
+    return [model.prepare(example.with_images(partial(other, number))) for number in range(calls)]
 
 
 def show(

@@ -170,8 +170,8 @@ class ReplicatedBackend(Backend):
             self._fail([job], ModelChanged())
             return
         job.running = False
-        image = getattr(job.prepared.data, "image", None)
-        replica = self._replicas.for_call(image.digest if image else "")
+        images = job.prepared.data.images
+        replica = self._replicas.for_call(images[0].digest if images else "")
         if replica is None:
             self._strays.put(job)
             return

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -219,11 +219,7 @@ class Sending:
 
     def prepare(self, call: Call) -> Prepared:
         """Return a call with its images as files and digests.  Raises `ImageError`."""
-        sent: dict[str, Any] = {"image": self._of(call.image)} if hasattr(call, "image") else {}
-        for name in ("before", "frames"):
-            if several := getattr(call, name, ()):
-                sent[name] = tuple(self._of(each) if isinstance(each, Image) else each for each in several)
-        return Prepared(self._cost, replace(call, **sent) if sent else call)  # type: ignore[type-var]
+        return Prepared(self._cost, call.with_images(self._of))
 
     def _of(self, image: Image) -> Image:
         if image.digest not in self._plain:

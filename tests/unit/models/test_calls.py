@@ -119,3 +119,17 @@ def test_an_image_counts_by_its_digest():
 def test_what_an_llm_wrote_is_not_cached():
     """Question sets have a store of their own."""
     assert ["generate"] == [kind for kind, call in calls().items() if not call.cacheable]
+
+
+@pytest.mark.parametrize("call", OTHERS)
+def test_a_call_with_other_images_has_them_wherever_it_had_images(call):
+    """In the same order; all else stays, and a call without images is the same one."""
+
+    def other(image):
+        return Image(image.encoded, f"another {image.digest}")
+
+    changed, copied = call.with_images(other), call.with_images(lambda image: Image(b"", image.digest))
+
+    assert [f"another {image.digest}" for image in call.images] == [image.digest for image in changed.images]
+    assert call.key(MODEL) == copied.key(MODEL)
+    assert (changed is call) is (not call.images)

@@ -9,9 +9,10 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from models.core.calls import RewardCall
+from models.core.calls import EditCall, RewardCall, VideoCall
 from models.core.contract import ModelError
 from models.core.outcomes import Reward
+from models.families.fake.model import GREY
 from service.core.errors import ModelFault
 from service.core.settings import NotYet
 from service.serving.batcher.device import LARGE_MODEL_S, ExecutionSlot, is_large, measure, warm_up
@@ -201,16 +202,18 @@ class Recording(FakeVqa):
         self.info = replace(self.info, device=device)
 
     def score(self, batch):
-        self.seen.append({prepared.data.image.digest for prepared in batch})
+        self.seen.append({prepared.data.images[-1].digest for prepared in batch})
         if len(batch) > self._fits:
             raise OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
         return super().score(batch)
 
 
-async def test_a_start_on_a_gpu_measures_the_largest_batch(gpu, caplog):
-    """As many calls as the limits allow, each with a picture of its own; the log has what they took."""
+@pytest.mark.parametrize("example", [RewardCall(GREY), EditCall(GREY, "", GREY), VideoCall((GREY,), "")])
+async def test_a_start_on_a_gpu_measures_the_largest_batch(gpu, caplog, example):
+    """As many calls as the limits allow, each with pictures of its own; the log has what they took."""
     caplog.set_level("INFO", "scoregate.device")
     model, slot = Recording(), ExecutionSlot()
+    model.example = lambda: example
     await measure("m0", model, slot, 8)
     slot.close()
 

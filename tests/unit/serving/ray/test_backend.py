@@ -5,8 +5,10 @@ from collections import Counter
 
 import pytest
 
+from models.core.calls import VideoCall
 from models.core.outcomes import Likelihood
-from models.families.fake.model import COST
+from models.families.fake.model import COST, GREY
+from models.images.image import Image
 from service.core.concurrency.cpu_threads import FairThreads
 from service.core.errors import Draining, LaneFull, ModelFault
 from service.scoring.plan import Workload
@@ -36,6 +38,20 @@ async def test_calls_of_several_requests_about_one_image_go_to_one_replica():
             deployment.answer_all()
             await task
         assert len({group.replica for group in deployment.groups}) == 1
+
+
+async def test_videos_are_spread_over_idle_replicas_and_one_video_goes_to_one_replica():
+    """By their first frame, whose features the replica may have."""
+    async with asked(a="m", b="m", c="m") as (deployment, handle, _):
+        for n in range(12):
+            frames = tuple(Image(GREY.encoded, f"video {n // 2}, frame {number}") for number in range(2))
+            task, _ = asking(handle, VideoCall(frames, f"prompt {n}"))
+            await sent(deployment, 1)
+            deployment.answer_all()
+            await task
+        places = [group.replica for group in deployment.groups]
+    assert places[::2] == places[1::2]
+    assert len({*places}) > 1
 
 
 async def test_many_images_are_spread_over_all_replicas_in_groups_of_about_a_batch():
