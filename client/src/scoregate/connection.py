@@ -46,9 +46,6 @@ MAX_SOCKET_BYTES = 107  # the kernel accepts no longer path of a Unix socket
 REST_S, MAX_REST_S = 0.5, 30.0  # rest after the first failure, which further ones double
 SILENT_S = 1.0  # silence of a service, which itself answers before the deadline of its request
 
-Prepare = Callable[[str, str, bytes, Sequence[str]], Awaitable[None]]
-
-
 # --- transports ---
 
 
@@ -73,16 +70,19 @@ class ServiceRequest:
 
 
 class Transport(ABC):
-    """
-    A way to services: over HTTP, or to one of this process.
+    """A way to services: over HTTP, or to one of this process."""
 
-    Attributes:
-        prepare: makes a service of this process ready for a request, by its path, content type, content, and
-            metrics if they are known; the timeout begins afterwards.  It raises `NotReadyError` if a model
-            cannot be loaded now, and another `ScoregateError` if it cannot be loaded.
-    """
+    async def prepare(self, path: str, content_type: str, content: bytes, metrics: Sequence[str]) -> None:  # noqa: B027
+        """
+        Make a service of this process ready for a request, before its timeout begins; others are ready.
 
-    prepare: Prepare | None = None
+        Args:
+            metrics: of the request; empty if they are not known.
+
+        Raises:
+            NotReadyError: a model cannot be loaded now.
+            ScoregateError: it cannot be loaded.
+        """
 
     @abstractmethod
     async def send(self, request: ServiceRequest) -> Reply:
@@ -197,8 +197,7 @@ class Connection:
                     raise failure(reply)
             return reply.json()
 
-        if prepare := self._transport.prepare:
-            await prepare(path, content_type, content or b"", metrics)
+        await self._transport.prepare(path, content_type, content or b"", metrics)
         return await self._retried(answered, timeout_s)
 
     async def lines(
@@ -213,8 +212,7 @@ class Connection:
             ServiceTimeoutError, ServiceConnectionError, ScoregateError: as `call`; nothing is retried after
                 the first line.
         """
-        if prepare := self._transport.prepare:
-            await prepare(path, content_type, content, ())
+        await self._transport.prepare(path, content_type, content, ())
         clock = self._transport.time
         deadline, rest = clock() + timeout_s, bytearray()
         async with AsyncExitStack() as stack:
@@ -311,9 +309,10 @@ class Connection:
         """Return the addresses of this event loop."""
         loop = asyncio.get_running_loop()
         if loop not in self._pools:
-            for other in [other for other in list(self._pools) if other.is_closed()]:
-                self._pools.pop(other, None)
-            self._pools[loop] = [Address(url) for url in self.urls]
+            for other in list(self._pools):
+                if other.is_closed():
+                    self._pools.pop(other, None)
+            self._pools[loop] = [*map(Address, self.urls)]
         return self._pools[loop]
 
 
@@ -398,14 +397,12 @@ class Address:
     An address, and its requests in one event loop.  All times are of one clock.
 
     Attributes:
-        http: the connections to it; None before the first one.
         waiting: requests without a complete response.
         busy_until: the end of its last `Retry-After`.
         rests_until: the time until which it gets no request, since the last ones failed.
     """
 
     url: str
-    http: Any = None
     waiting: int = 0
     busy_until: float = -inf
     rests_until: float = -inf
@@ -484,7 +481,7 @@ def addresses_of(given: Sequence[str] | str | None) -> list[str]:
     """
     name = "base_url" if given else VARIABLE
     every = given or os.environ.get(VARIABLE) or DEFAULT
-    urls = [normal(each) for each in (every.split(",") if isinstance(every, str) else every)]
+    urls = [*map(normal, every.split(",") if isinstance(every, str) else every)]
     for url in urls:
         if why := fault(url):
             raise ValueError(f"{name} {why}" + ("" if "@" in url else f", and is {url[:200]!r}"))

@@ -76,6 +76,8 @@ class LocalService:
         self._stack = AsyncExitStack()
         self._gate: Any = None
         self._opening = asyncio.Lock()
+        # The models of metrics that are given are loaded by `open`.
+        self.transport_class = InProcessTransport if given.metrics else LoadingTransport
         self.portals = OnePortal(self, self._stack.aclose)
         _all.add(self.portals)
 
@@ -155,16 +157,15 @@ def server() -> Any:
         raise ImportError(f"{NO_SERVER} ({exc})") from exc
 
 
+@dataclass(eq=False)
 class InProcessTransport(Transport):
-    """Requests to a service of this process, whose models are loaded by those that need them first."""
+    """Requests to a service of this process, whose models were loaded when it was opened."""
 
-    def __init__(self, service: LocalService) -> None:
-        self._service = service
-        self.prepare = None if service.given.metrics else service.load_for  # those of metrics are there
+    service: LocalService
 
     async def send(self, request: ServiceRequest) -> Reply:
         method, path, content = request.method, request.path, request.content or b""
-        answer = await self._service.exchange(method, path, request.headers, content)
+        answer = await self.service.exchange(method, path, request.headers, content)
         return Reply(f"{IN_PROCESS}{path}", answer.status, answer.headers, answer.content)
 
     @asynccontextmanager
@@ -180,6 +181,13 @@ class InProcessTransport(Transport):
         yield reply.headers.get("x-request-id", ""), whole()
 
 
+class LoadingTransport(InProcessTransport):
+    """Requests to a service of this process, whose models are loaded by the first ones that need them."""
+
+    async def prepare(self, path: str, content_type: str, content: bytes, metrics: Sequence[str]) -> None:
+        await self.service.load_for(path, content_type, content, metrics)
+
+
 class LocalClient(Client):
     """
     A `Client` of a service in this process, made by `load`.  All methods and errors are the client's.
@@ -191,7 +199,9 @@ class LocalClient(Client):
     portals: OnePortal
 
     def __init__(self, service: LocalService, **client: Any) -> None:
-        self._inner = AsyncClient(IN_PROCESS, api_key="", transport=InProcessTransport(service), **client)
+        self._inner = AsyncClient(
+            IN_PROCESS, api_key="", transport=service.transport_class(service), **client
+        )
         self.portals = service.portals  # their loop runs the client's part, too, and no other is made
         self._given = service.given, client
 
@@ -213,7 +223,7 @@ class AsyncLocalClient(AsyncClient):
     """An `AsyncClient` of a service in this process, made by `aload`; any event loop may use it."""
 
     def __init__(self, service: LocalService, **client: Any) -> None:
-        super().__init__(IN_PROCESS, api_key="", transport=InProcessTransport(service), **client)
+        super().__init__(IN_PROCESS, api_key="", transport=service.transport_class(service), **client)
         self._portals = service.portals
 
     async def close(self) -> None:

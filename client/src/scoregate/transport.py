@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import ClassVar
+from weakref import WeakKeyDictionary
 
 from scoregate.connection import Address, Reply, ServiceRequest, Transport, is_unix, socket_of
 from scoregate.errors import ScoregateError, ServiceConnectionError, ServiceTimeoutError, reason_of
@@ -26,6 +28,9 @@ class HttpTransport(Transport):
         max_connections: to each address.
         transport: of httpx2, in place of the own one.
     """
+
+    # Those of an address of any instance, until it is collected; an instance could not be pickled with them.
+    _pools: ClassVar[WeakKeyDictionary[Address, httpx.AsyncClient]] = WeakKeyDictionary()
 
     def __init__(
         self,
@@ -50,8 +55,8 @@ class HttpTransport(Transport):
         self._transport = transport
 
     async def close(self, address: Address) -> None:
-        if address.http is not None:
-            await address.http.aclose()
+        if pool := self._pools.pop(address, None):
+            await pool.aclose()
 
     async def send(self, request: ServiceRequest) -> Reply:
         async with self._sent(request) as response:
@@ -70,8 +75,10 @@ class HttpTransport(Transport):
         """Yield a response whose content has not been read; raise our errors in place of httpx2's."""
         address, left = request.address, request.left
         timeout = httpx.Timeout(max(left, 0.001), connect=max(min(left, CONNECT_S), 0.001))
-        http = address.http = address.http or self._pool(address.url)
-        sent = http.stream(
+        pool = self._pools.get(address)
+        if pool is None:
+            pool = self._pools[address] = self._new_pool(address.url)
+        sent = pool.stream(
             request.method, request.path, content=request.content, headers=request.headers, timeout=timeout
         )
         try:
@@ -86,7 +93,7 @@ class HttpTransport(Transport):
         except httpx.RequestError as exc:
             raise ServiceConnectionError(f"{address.url}: {reason_of(exc)}") from None
 
-    def _pool(self, url: str) -> httpx.AsyncClient:
+    def _new_pool(self, url: str) -> httpx.AsyncClient:
         transport = self._transport
         if is_unix(url):
             transport = httpx.AsyncHTTPTransport(uds=socket_of(url), limits=self._limits, verify=False)

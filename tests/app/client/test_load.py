@@ -319,7 +319,7 @@ def interrupts(ready):
 def test_ctrl_c_leaves_a_gate_to_the_batch_that_runs(slow, tmp_path, caplog):
     """The context ends before the batch; no other one begins, and the results until then are in the file."""
     pairs, found, file = [(PICTURES[0], f"slow {number}") for number in range(500)], [], tmp_path / "results"
-    thread, service = slow.portals.here()._thread, slow._inner.connection._transport._service
+    thread, service = slow.portals.here()._thread, slow._inner.connection._transport.service
     pools = service._gate._service.runtime.pools
 
     def score():

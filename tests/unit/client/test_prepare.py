@@ -12,7 +12,7 @@ import pytest
 from scoregate import AsyncClient, Client
 from scoregate.connection import Connection, Reply, Transport
 from scoregate.errors import ServiceTimeoutError
-from scoregate.local import IN_PROCESS, Given, InProcessTransport
+from scoregate.local import IN_PROCESS, InProcessTransport, LoadingTransport
 from scoregate.trainers import Reward
 
 pytestmark = pytest.mark.anyio
@@ -88,8 +88,11 @@ class Answer(NamedTuple):
     content: bytes
 
 
-async def test_a_service_of_this_process_is_an_exchange_of_requests_and_what_loads_its_models():
-    """A client takes that way to it as one over HTTP; a request's models are loaded before it is sent."""
+@pytest.mark.parametrize(("transport", "loads"), [(LoadingTransport, True), (InProcessTransport, False)])
+async def test_a_service_of_this_process_is_an_exchange_of_requests_and_what_loads_its_models(
+    transport, loads
+):
+    """A client takes that way to it as one over HTTP; models that are not there are loaded first."""
     done = []
 
     async def prepare(path, content_type, content, metrics):
@@ -99,11 +102,11 @@ async def test_a_service_of_this_process_is_an_exchange_of_requests_and_what_loa
         done.append((method, path, content))
         return Answer(200, {}, b'{"models": [], "metrics": {}}')
 
-    service = SimpleNamespace(exchange=exchange, load_for=prepare, given=Given((), (), "", "", None))
-    client = AsyncClient(IN_PROCESS, transport=InProcessTransport(service))
+    service = SimpleNamespace(exchange=exchange, load_for=prepare)
+    client = AsyncClient(IN_PROCESS, transport=transport(service))
 
     assert [] == (await client.models(["ocr"]))["models"]
-    assert [("load", "/models", ["ocr"]), ("GET", "/models", b"")] == done
+    assert [("load", "/models", ["ocr"])] * loads + [("GET", "/models", b"")] == done
 
 
 def test_each_client_declares_the_ways_that_it_takes():

@@ -8,9 +8,9 @@ import tracemalloc
 import httpx2 as httpx
 import pytest
 
-from scoregate import Item, ScoregateError
+from scoregate import AsyncClient, Item, ScoregateError
 from scoregate.errors import LaneFullError, ServiceTimeoutError
-from scoregate.transport import MAX_BYTES
+from scoregate.transport import MAX_BYTES, HttpTransport
 from tests.support.answers import problem, scored
 from tests.support.pictures import png
 
@@ -37,6 +37,18 @@ def packed(content: bytes, encoding: str):
         return httpx.Response(200, content=Pieces(content, 1), headers={"content-encoding": encoding})
 
     return answer
+
+
+def test_the_connections_of_a_loop_that_has_ended_are_not_kept():
+    """Each loop has its own; those of an earlier one go with its addresses."""
+    client = AsyncClient(
+        "http://a", transport=httpx.MockTransport(lambda request: httpx.Response(200, json={}))
+    )
+    before = len(HttpTransport._pools)
+    for _ in range(3):
+        asyncio.run(client.models())
+
+    assert 1 == len(HttpTransport._pools) - before
 
 
 ways = pytest.mark.parametrize(
