@@ -15,9 +15,8 @@ from scoregate.cli.arguments import (
     service_of,
     settings_of,
 )
-from scoregate.report.dataset import PageSettings, write_page, write_page_of_generators
+from scoregate.report.dataset import PageSettings, report
 from scoregate.runs.batch import TIMEOUT_S
-from scoregate.runs.summary import say_summary
 from scoregate.text import say
 
 
@@ -30,12 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if some row lacks a score; the page is written in both cases."""
     settings = settings_of(PageSettings, arguments)
-    service = service_of(arguments, TIMEOUT_S)
-    if settings.named:
-        generators = write_page_of_generators(settings, service)
-        say(str(settings.out))
-        return NO_SCORE if any(each.summary.incomplete for each in generators) else OK
-    outcome = write_page(settings, service)
-    say_summary(outcome.summary, outcome.requested, outcome.out, outcome.left_over)
+    summary = report(settings, service_of(arguments, TIMEOUT_S))
     say(str(settings.out))
-    return OK if outcome.complete else NO_SCORE
+    return NO_SCORE if summary.incomplete else OK

@@ -25,7 +25,7 @@ from scoregate.runs.generators import ScoredGenerator, datasets_of, scored_gener
 from scoregate.runs.manifest import runs_of
 from scoregate.runs.plan import Line, Plan, key
 from scoregate.runs.results import Results, existing
-from scoregate.runs.summary import Summary
+from scoregate.runs.summary import Summary, say_summary
 from scoregate.settings import (
     Column,
     GeneratorColumn,
@@ -100,6 +100,20 @@ class PageSettings(Run):
     def folder(self) -> Path:
         """The folder of the results of several generators."""
         return self.results or self.out.with_suffix(".results")
+
+
+def report(settings: PageSettings, service: Service) -> Summary:
+    """
+    Write the page of a data set, or of several generators; print the summary of the scores, and return it.
+
+    Raises:
+        InputError, ScoregateError: as `write_page`.
+    """
+    if settings.named:
+        return Summary.merged([each.summary for each in write_page_of_generators(settings, service)])
+    outcome = write_page(settings, service)
+    say_summary(outcome.summary, outcome.requested, outcome.out, outcome.left_over)
+    return outcome.summary
 
 
 def write_page(settings: PageSettings, service: Service) -> BatchOutcome:

@@ -1,15 +1,25 @@
 """Pictures in one request, from Python: what the commands score, rank and decide with."""
 
+import json
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from scoregate import Client, local
 from scoregate.errors import InputError, NoResultError
-from scoregate.runs.request import RankingSettings, ScoringSettings, rank_images, score_images
+from scoregate.runs.request import (
+    DecisionSettings,
+    RankingSettings,
+    ScoringSettings,
+    decide_images,
+    rank_images,
+    score_images,
+)
 from tests.support.pauses import Unpaused
 from tests.support.pictures import png
 from tests.unit.client.cli.served import Service, metric
+from tests.unit.client.decisions.test_decide import decided
 
 WARNING = {"warnings": ["item 0: vqascore: the text is cut"]}
 
@@ -54,6 +64,17 @@ def test_settings_are_strict_whatever_the_service_is(served, service):
 
     assert score_images(settings, served).complete
     assert "warned" == score_images(strict, served).report[0].errors["vqascore"].code
+
+
+def test_decisions_are_written_into_the_file_of_the_settings(served, answered, tmp_path):
+    """Before the request a file that is no JSON is refused."""
+    service = local.Service.of(answered(decided))
+    settings = DecisionSettings(images=["photos/a.png"], prompt="x", out=tmp_path / "out.json")
+    found = decide_images(settings, service)
+
+    assert found.as_json() == json.loads((tmp_path / "out.json").read_text("utf-8"))
+    with pytest.raises(InputError, match="is not one JSON value"):
+        decide_images(replace(settings, out=tmp_path / "photos" / "a.png"), served)
 
 
 def test_a_broken_picture_ends_a_ranking_unless_it_may_be_blocked(served, service):

@@ -7,11 +7,12 @@ from pathlib import Path
 import httpx2 as httpx
 import pytest
 
-from scoregate import Client, runs
+from scoregate import Client, local, runs
 from scoregate.cli.arguments import CommandParser, add_service, settings_of
 from scoregate.cli.batch import add_arguments
 from scoregate.cli.main import main
 from scoregate.errors import InputError
+from scoregate.report.dataset import PageSettings, report
 from scoregate.runs import batch
 from scoregate.runs.batch_settings import Batch
 from tests.support.paths import ROOT
@@ -96,6 +97,19 @@ def test_a_page_has_the_worst_pictures(folder, client):
 
     assert "The 2 worst of 5" in page
     assert 2 == page.count("<figure>")
+
+
+@pytest.mark.parametrize(
+    ("paths", "rows"), [(["rows.jsonl"], ROWS), (["A=rows.jsonl", "B=rows.jsonl"], 2 * ROWS)]
+)
+def test_a_report_is_of_a_data_set_or_of_generators(folder, client, paths, rows):
+    """By one function, which returns the summary of the scores."""
+    dataset, *more = map(Path, paths)
+    settings = PageSettings(dataset=dataset, more=more, prompt_column="text", out=Path("page.html"))
+    summary = report(settings, local.Service.of(client))
+
+    assert (rows, 0) == (summary.rows, summary.incomplete)
+    assert "prompt 4" in Path("page.html").read_text("utf-8")
 
 
 def test_a_client_is_strict_or_not_by_itself(folder, client):
