@@ -1,19 +1,38 @@
-"""The log of decisions: rows are written in batches on the thread `store`, and no decision waits for them."""
+"""
+The log of decisions: rows are written in batches on the thread `store`, and no decision waits for them.
+
+Its SQLite file is open for the life of a process, and locked so long.
+"""
 
 import asyncio
+import fcntl
 import logging
+import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from time import monotonic, time
 from typing import Self, TypeVar
 
 from service.core.concurrency.cpu_threads import on_thread
 from service.core.concurrency.watcher import Watcher
 from service.core.errors import NotReady
+from service.core.settings import NotYet, SettingsError
 from service.core.settings.scoring import DecisionSettings
-from service.decisions.file import BUSY_S, LogFile, opened
-from service.decisions.schema import END_AUDIT, INSERT, WITH_TIME, AuditRecord, Row, as_json, row_of
+from service.decisions.schema import (
+    END_AUDIT,
+    INSERT,
+    TABLES,
+    VERSION,
+    WITH_TIME,
+    AuditRecord,
+    Row,
+    as_json,
+    row_of,
+)
 from service.scoring.decide import DecisionRecord, DecisionSink
 
 log = logging.getLogger("scoregate.decisions")
@@ -27,6 +46,7 @@ SWEEP_S = 60.0  # seconds between two searches for old rows
 WARN_S = 60.0  # seconds between two lines about rows that were lost
 LABEL_S = 2.0  # storing a label may take so long
 DAY_S = 86_400.0
+BUSY_S = 1.0  # another process may write so long: a command that erases or labels
 LOCKED_CODES = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
@@ -39,6 +59,37 @@ def check_log(settings: DecisionSettings) -> None:
     """
     if path := settings.path:
         opened(path).close()
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """
+    An open log, which no other process can open for writing decisions.
+
+    Attributes:
+        path: absolute, without symbolic links.
+        status: of the file when it was opened.
+        lock: the descriptor of `NAME.lock`; the kernel releases the lock when the process ends, or is killed.
+    """
+
+    path: Path
+    connection: sqlite3.Connection
+    status: os.stat_result
+    lock: int
+
+    def check(self) -> None:
+        """Raise `sqlite3.OperationalError` if the file at the path is not the open one any more."""
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.stat(self.path), self.status):
+                return
+        raise sqlite3.OperationalError("the file was deleted or moved")
+
+    def close(self) -> None:
+        """Close the file, and release the lock."""
+        try:
+            self.connection.close()
+        finally:
+            os.close(self.lock)
 
 
 class DecisionLog(DecisionSink):
@@ -211,3 +262,69 @@ class DecisionLog(DecisionSink):
 def is_locked(exc: BaseException) -> bool:
     """Return True if another process holds the lock on the file."""
     return getattr(exc, "sqlite_errorcode", 0) & 0xFF in LOCKED_CODES
+
+
+def opened(path: Path, busy_s: float = BUSY_S) -> LogFile:
+    """
+    Open or create the file of decisions, readable by its owner alone, and lock it.
+
+    Args:
+        busy_s: the timeout of a command that waits for another process' lock.
+
+    Raises:
+        NotYet: another process holds the lock; the message names it.
+        SettingsError: the file cannot be used.
+    """
+    try:
+        path = path.resolve()  # one lock for all names of a file; SQLite takes `:memory:` for no file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = locked(path)
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            return LogFile(path, checked(path, busy_s), os.stat(path), lock)
+        except BaseException:
+            os.close(lock)
+            raise
+    except (OSError, sqlite3.Error) as exc:
+        raise SettingsError(
+            f"decisions.log: {path}: {exc.strerror if isinstance(exc, OSError) else exc}"
+        ) from exc
+
+
+def locked(path: Path) -> int:
+    """Lock the file `NAME.lock` for the life of this process.  Raises `NotYet`, `OSError`."""
+    lock = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        process = os.read(lock, 20).decode("ascii", "replace").strip()
+        os.close(lock)
+        raise NotYet(
+            f"decisions.log: {path} is in use by the process {process or '(unknown)'}; each has its own file"
+        ) from None
+    with suppress(OSError):  # the disk may be full, and only people read the number
+        os.truncate(lock, 0)
+        os.write(lock, f"{os.getpid()}\n".encode())
+    return lock
+
+
+def checked(path: Path, busy_s: float) -> sqlite3.Connection:
+    """Connect, and create the tables.  Raises `sqlite3.Error`, and `SettingsError` for another version."""
+    connection = sqlite3.connect(path, timeout=busy_s, check_same_thread=False)
+    try:
+        # A power cut may take the last rows, and never the file.
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA secure_delete = ON")  # what is deleted is overwritten
+        [version] = connection.execute("PRAGMA user_version").fetchone()
+        if version not in (0, VERSION):
+            raise SettingsError(
+                f"decisions.log: {path} has the tables of version {version}, and this service {VERSION}"
+            )
+        connection.execute("PRAGMA journal_mode = WAL")
+        if not version:
+            connection.executescript(f"BEGIN IMMEDIATE; {TABLES} COMMIT;")
+        connection.execute("SELECT decision_id, audit FROM decisions LIMIT 1").fetchone()
+    except BaseException:
+        connection.close()
+        raise
+    return connection

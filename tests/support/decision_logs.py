@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from service.decisions import schema
-from service.decisions.file import opened
+from service.decisions.log import opened
 from service.scoring.decide import DecisionRecord
 from tests.support.decision_records import record
 

@@ -12,8 +12,7 @@ import pytest
 from service.core.errors import NotReady
 from service.core.settings import NotYet, SettingsError
 from service.core.settings.scoring import DecisionSettings
-from service.decisions.file import BUSY_S
-from service.decisions.log import DAY_S, MAX_WAITING, ROWS_PER_DELETE, WRITE_EVERY_S, DecisionLog
+from service.decisions.log import BUSY_S, DAY_S, MAX_WAITING, ROWS_PER_DELETE, WRITE_EVERY_S, DecisionLog
 from service.decisions.schema import AuditRecord
 from tests.support.decision_records import record
 

@@ -15,7 +15,7 @@ from scoregate.decisions.erasure import EraseSettings, erase
 from scoregate.decisions.labels import allotted
 from scoregate.errors import NoResultError
 from service.decisions import schema
-from service.decisions.file import opened
+from service.decisions.log import opened
 from tests.support.decision_logs import write
 from tests.support.decision_records import record
 
