@@ -1,12 +1,10 @@
 """The HTML page of `make demo`: every picture with its scores and questions."""
 
-import base64
-import mimetypes
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from demo.scoring import METRICS, Judged, Pair
-from scoregate.report.html import document, safe
+from scoregate.report.html import data_uri, document, image, safe
 
 
 def html(pairs: Sequence[Pair], verdict: str, caveat: str) -> str:
@@ -18,10 +16,8 @@ def html(pairs: Sequence[Pair], verdict: str, caveat: str) -> str:
 
 def section(pair: Pair) -> str:
     """Return a picture, with the results of its two prompts."""
-    kind = mimetypes.guess_type(pair.file)[0] or "application/octet-stream"
-    data = base64.b64encode(pair.image).decode()
     return (
-        f'<section>\n<figure><div><img src="data:{kind};base64,{data}" alt="{safe(pair.right.prompt)}">'
+        f"<section>\n<figure><div>{image(data_uri(pair.image), pair.right.prompt)}"
         f"{boxes(pair.right.found)}</div><figcaption>{safe(pair.file)}</figcaption></figure>\n"
         f"{side(pair, pair.right, 'right')}{side(pair, pair.wrong, 'wrong')}</section>\n"
     )

@@ -64,10 +64,11 @@ def show(pairs: Sequence[Pair], page: Path | None) -> int:
             for metric, detail in judged.errors.items():
                 print(f'No {METRICS[metric]} for {pair.file}, "{judged.prompt}": {detail}')
     if page:
-        from demo.page import html  # it needs the client, which the service's image lacks
+        from demo.page import html  # both need the client, which the service's image lacks
+        from scoregate.report.html import write_html
 
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(html(pairs, verdicts(pairs), CAVEAT), "utf-8")
+        write_html(page, html(pairs, verdicts(pairs), CAVEAT))
         print(f"Pictures, scores and questions: {page.resolve()}")
     beaten = [pair for pair in pairs if not pair.distinguishes("vqascore")]
     for pair in beaten:
