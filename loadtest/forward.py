@@ -29,7 +29,7 @@ from models.families.clip_flant5.network import ClipFlanT5Network
 from models.families.clip_flant5.tokens import SplitText
 
 DEMO = Path(__file__).parents[1] / "models" / "demo" / "weights" / "clip_flant5"
-SIZES = {"xl": XL, "xxl": XXL}
+GEOMETRIES = {"xl": XL, "xxl": XXL}
 BEFORE = 33  # tokens of the fixed text ahead of the image
 AFTER = range(16, 32, 2)  # tokens of the questions behind it, in turn
 ANSWER = (209, 1)  # two tokens like "Yes" and "</s>"; which ones does not matter
@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m loadtest.forward", description=__doc__)
-    parser.add_argument("--geometry", choices=("demo", *SIZES), default="demo")
+    parser.add_argument("--geometry", choices=("demo", *GEOMETRIES), default="demo")
     parser.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N")
     parser.add_argument("--dtype", choices=sorted(DTYPES), default="float32")
     parser.add_argument("--layers", type=int, help="keep only this many layers of each stack, at least two")
@@ -153,7 +153,7 @@ def configuration(geometry: str, layers: int | None) -> tuple[dict[str, Any], di
     if geometry == "demo":
         config, tower = read_json(DEMO / "config.json"), read_json(DEMO / "vision_tower" / "config.json")
     else:
-        config, tower = SIZES[geometry].config, VIT_L_14_336
+        config, tower = GEOMETRIES[geometry].config, VIT_L_14_336
     if layers:
         kept = max(2, layers)
         config = config | {"num_layers": kept, "num_decoder_layers": kept}

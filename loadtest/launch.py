@@ -30,7 +30,7 @@ from models.images.pixels import Pixels
 WIDTH = 8
 TEXT = 77  # tokens
 QUESTION = (EOS,) * 33, (EOS,) * 30  # lengths of the fixed text and of an ordinary question
-ANSWER = (EOS, EOS)  # two tokens, as "Yes" and `</s>` are
+EOS_ANSWER = (EOS, EOS)  # two tokens, as "Yes" and `</s>` are
 T5 = XL.config | {"d_model": WIDTH, "d_ff": WIDTH, "num_heads": 1, "d_kv": WIDTH, "vocab_size": 100}
 SIDE = 28
 FEW_PATCHES = {"image_size": SIDE, "patch_size": 14}
@@ -73,7 +73,9 @@ def flant5() -> Launch:
     cpu, network = torch.device("cpu"), ClipFlanT5Network(T5, TOWER)
     forward = Forward(network, device=cpu, dtype=torch.bfloat16, trace=False)
     model = Scorer(forward, FeatureCache(0), Pixels(SIDE))
-    query = AnswerQuery((ANSWER,), tuple(enumerate(ANSWER)), partial(choices, False, 0.0, [len(ANSWER)]))
+    query = AnswerQuery(
+        (EOS_ANSWER,), tuple(enumerate(EOS_ANSWER)), partial(choices, False, 0.0, [len(EOS_ANSWER)])
+    )
     pixels = torch.empty(3, SIDE, SIDE, dtype=torch.uint8)
     batch = [Prepared(1, ImageQuestion("", pixels, QUESTION, query))]
     return lambda: model.score(batch)

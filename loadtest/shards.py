@@ -26,7 +26,7 @@ from scoregate.runs import batch
 from scoregate.runs.batch_settings import Batch, dataset_of
 from scoregate.runs.results import lines_of
 
-PROFILE = """
+FAKE_PROFILE = """
 [models.vqa]
 family = "fake"
 per_call_ms = 2
@@ -35,7 +35,7 @@ per_call_ms = 2
 scores = "off"
 questions = "sqlite:///{folder}/questions.sqlite3"
 """
-LEAST = 0.95
+MIN_SHARE = 0.95
 GROUP = 100  # rows of a group in Parquet, and of a batch in Arrow, as `datasets` writes pictures
 Samples = Sequence[tuple[bytes, str]]
 
@@ -85,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     for kind, share in shares.items():
         rate = given.samples / median(each[kind] for each in rounds)
         print(f"{kind}: {rate:.0f} samples/s, {share:.2f} of the list")
-    return int(min(shares.values()) < LEAST)
+    return int(min(shares.values()) < MIN_SHARE)
 
 
 def shares_of(rounds: Sequence[Mapping[str, float]]) -> dict[str, float]:
@@ -100,7 +100,7 @@ def measured(count: int, shards: int, rounds: int, kinds: Sequence[str]) -> Iter
     samples = [(bytes(bytearray(files[n % len(files)])), f"picture {n}") for n in range(count)]
     with tempfile.TemporaryDirectory() as folder:
         profile = Path(folder) / "fake.toml"
-        profile.write_text(PROFILE.format(folder=folder), "utf-8")
+        profile.write_text(FAKE_PROFILE.format(folder=folder), "utf-8")
         sources = dict(written(Path(folder), kinds, samples, shards))
         with scoregate.load(str(profile)) as gate:
             for number in range(rounds + 1):

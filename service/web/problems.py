@@ -17,7 +17,7 @@ from service.web.wire.responses import ErrorEntry, FaultEntry, Problem
 
 ErrorPath = Sequence[str | int]
 
-MEDIA_TYPE = "application/problem+json"
+PROBLEM_MEDIA_TYPE = "application/problem+json"
 MAX_FAULTS = 20
 MAX_NAME = 64
 MAX_VALID = 32  # names that an error lists
@@ -55,7 +55,7 @@ def problem(error: ScoregateError, request_id: str) -> Response:
         if any(fault.valid for fault in faults):
             body["docs"] = DOCS
     add_wait(body, error)
-    return Response(orjson.dumps(body), error.status, headers_of(error), MEDIA_TYPE)
+    return Response(orjson.dumps(body), error.status, headers_of(error), PROBLEM_MEDIA_TYPE)
 
 
 def headers_of(error: ScoregateError, status: int | None = None, most_s: float = math.inf) -> dict[str, str]:

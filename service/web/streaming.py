@@ -19,9 +19,9 @@ from service.web.problems import entry
 from service.web.wire.responses import Line, ScoreEnd
 
 SLACK_S = 5.0  # errors of many late items take a moment to read after the deadline
-MEDIA_TYPE = "application/x-ndjson"
+LINES_MEDIA_TYPE = "application/x-ndjson"
 HEADERS = [
-    (b"content-type", MEDIA_TYPE.encode()),
+    (b"content-type", LINES_MEDIA_TYPE.encode()),
     (b"x-accel-buffering", b"no"),  # nginx would keep lines until the response ends
 ]
 

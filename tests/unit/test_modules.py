@@ -6,7 +6,9 @@ A test also fails for an exception that is none any more.
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -78,16 +80,48 @@ WITH_A_SUBJECT = {
 }
 
 
+WITH_LOADTEST = MODULES | modules_in(ROOT / "loadtest")
+
+
+def constants_in(path: Path) -> dict[str, str]:
+    """Return the expression of each constant of a module, by its name."""
+    return {
+        target.id: ast.unparse(node.value)
+        for node in parsed(path).body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value
+        for target in getattr(node, "targets", [getattr(node, "target", None)])
+        if isinstance(target, ast.Name) and target.id.isupper()
+    }
+
+
+def test_a_constant_that_is_imported_has_its_name_alone_in_its_folder():
+    """A reader of `UNREADABLE` need not look which file's it is; one and the same value may stand twice."""
+    imported = {
+        (node.module, name.name)
+        for path in WITH_LOADTEST.values()
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    }
+    values = defaultdict(dict)
+    for module, path in WITH_LOADTEST.items():
+        for name, value in constants_in(path).items():
+            values[path.parent.relative_to(ROOT), name][module] = value
+
+    assert {} == {
+        key: found
+        for key, found in values.items()
+        if len({*found.values()}) > 1 and any((module, key[1]) in imported for module in found)
+    }
+
+
 def test_a_constant_has_its_subject():
     """A number is `MIN_FRAMES`, not `LEAST`; nor is a constant one participle, such as `COMPUTED`."""
     found = {
-        f"{module}.{target.id}"
+        f"{module}.{name}"
         for module, path in MODULES.items()
-        for node in parsed(path).body
-        for target in getattr(node, "targets", [getattr(node, "target", None)])
-        if isinstance(target, ast.Name) and target.id.isupper()
-        if SUBJECTLESS.fullmatch(target.id)
-        or ("_" not in target.id and PARTICIPLE.fullmatch(target.id.lower()))
+        for name in constants_in(path)
+        if SUBJECTLESS.fullmatch(name) or ("_" not in name and PARTICIPLE.fullmatch(name.lower()))
     }
 
     assert WITH_A_SUBJECT == {name.rpartition(".")[2] for name in found}, sorted(found)

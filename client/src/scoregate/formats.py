@@ -18,7 +18,7 @@ LATEX_ESCAPES = str.maketrans(
 )
 Content = Mapping[str, Any]  # single values, and lists of rows: the tables
 TITLES = {"text": "{}\n{}", "markdown": "**{}**\n\n{}", "latex": "% {}\n{}", "csv": "{1}"}
-PLAIN = "mean"  # a cell whose values, such as those of generators, are columns of their names alone
+MEAN_CELL = "mean"  # a cell whose values, such as those of generators, are columns of their names alone
 
 
 def as_text(content: Mapping[str, Any]) -> str:
@@ -180,7 +180,7 @@ def spread_columns(
             head = upper(name.replace("_", " "))
             if not isinstance(value, Mapping):
                 line[head] = value
-            elif name == PLAIN:
+            elif name == MEAN_CELL:
                 line |= value
             else:
                 line |= {f"{head} {upper(each.replace('_', ' '))}": one for each, one in value.items()}

@@ -12,7 +12,7 @@ from scoregate.text import fixed
 
 MAX_WARNINGS = 10
 MAX_BYTES = 2 * 2**20  # bytes of a picture; larger ones would make the notebook's file too large
-KINDS = {b"\xff\xd8\xff": "jpeg", b"\x89PNG": "png", b"GIF8": "gif", b"BM": "bmp", b"RIFF": "webp"}
+IMAGE_KINDS = {b"\xff\xd8\xff": "jpeg", b"\x89PNG": "png", b"GIF8": "gif", b"BM": "bmp", b"RIFF": "webp"}
 
 
 def warning_lines(texts: Sequence[str]) -> str:
@@ -49,7 +49,7 @@ def image_of(file: bytes | None) -> str:
     """Return the picture as an image of at most 160 pixels; empty without a file."""
     if not file:
         return ""
-    kind = next((name for start, name in KINDS.items() if file.startswith(start)), "")
+    kind = next((name for start, name in IMAGE_KINDS.items() if file.startswith(start)), "")
     if kind == "bmp":
         file = smaller(file)
     if not kind or len(file) > MAX_BYTES:

@@ -16,7 +16,7 @@ CONNECT_S = 10.0  # seconds for one attempt to connect
 IDLE_S = 30.0  # less than the service's 75 s, so that the client closes an idle connection
 MAX_BYTES = 32 * 2**20  # bytes of an answer, decompressed; one about 128 items with all details has a few MB
 ENCODING = "gzip"  # the only one accepted, since it can be decompressed incrementally
-GZIP = 16 + zlib.MAX_WBITS
+GZIP_WBITS = 16 + zlib.MAX_WBITS
 
 
 class HttpTransport(Transport):
@@ -146,7 +146,7 @@ async def unpacked(response: httpx.Response) -> AsyncIterator[bytes]:
     encoding = response.headers.get("content-encoding", "identity").lower()
     if encoding not in (ENCODING, "identity"):
         raise ValueError(f"the content encoding {encoding[:40]!r} is not accepted")
-    unpacker = zlib.decompressobj(GZIP)
+    unpacker = zlib.decompressobj(GZIP_WBITS)
     async for piece in response.aiter_raw():
         yield unpacker.decompress(piece, MAX_BYTES + 1) if encoding == ENCODING else piece
 

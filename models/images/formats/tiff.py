@@ -11,7 +11,7 @@ from models.images.formats.contract import Format, Header, ImageError, Unseen, h
 from models.images.formats.icc import MAX_PROFILE_BYTES, is_other
 
 # The picture in up to 32 bits, its RGB form, and a strip or tile of the same size, packed and unpacked.
-BYTES_PER_PIXEL = 20
+TIFF_BYTES_PER_PIXEL = 20
 
 WIDTH, HEIGHT, BITS, ORIENTATION, SAMPLES, EXTRA, PROFILE = 256, 257, 258, 274, 277, 338, 34675  # tags
 ALPHA_KINDS = (1, 2)  # kinds of extra samples: premultiplied or not
@@ -88,7 +88,7 @@ def header_of(encoded: bytes) -> Header:
     tags = Directory(encoded).tags
     if not {WIDTH, HEIGHT} <= tags.keys():
         raise ImageError("the TIFF image does not say its size")
-    return header("TIFF", tags[WIDTH], tags[HEIGHT], BYTES_PER_PIXEL, apart=True)
+    return header("TIFF", tags[WIDTH], tags[HEIGHT], TIFF_BYTES_PER_PIXEL, apart=True)
 
 
 def unseen(encoded: bytes) -> Unseen:

@@ -8,7 +8,7 @@ from models.images.formats.icc import is_other
 from models.images.formats.tiff import of_exif
 
 # The canvas twice in libwebp's decoder of animations, a frame, and two copies on the way to RGB.
-BYTES_PER_PIXEL = 20
+WEBP_BYTES_PER_PIXEL = 20
 
 LOSSY_KIND = b"VP8 "
 DATA_OFFSET = 20  # the first chunk's data start there
@@ -41,7 +41,7 @@ def header_of(encoded: bytes) -> Header:
         width, height = 1 + (both & 0x3FFF), 1 + (both >> 14 & 0x3FFF)
     else:
         raise ImageError("the WEBP image has no header")
-    return header("WEBP", width, height, BYTES_PER_PIXEL, apart=kind != LOSSY_KIND)
+    return header("WEBP", width, height, WEBP_BYTES_PER_PIXEL, apart=kind != LOSSY_KIND)
 
 
 def film(encoded: bytes) -> Header:
@@ -53,7 +53,7 @@ def film(encoded: bytes) -> Header:
     if len(starts) < 2:
         return still
     times = times_of(int.from_bytes(encoded[at : at + 3], "little") / 1000 for at in starts)
-    return film_header("WEBP", still.width, still.height, times, BYTES_PER_PIXEL)
+    return film_header("WEBP", still.width, still.height, times, WEBP_BYTES_PER_PIXEL)
 
 
 def unseen(encoded: bytes) -> Unseen:

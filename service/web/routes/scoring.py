@@ -29,7 +29,7 @@ from service.web.endpoints import (
 from service.web.openapi import STREAM, TIMEOUT, TRACE, documented
 from service.web.problems import entry
 from service.web.server.body import read_body
-from service.web.streaming import MEDIA_TYPE, ScoreStream
+from service.web.streaming import LINES_MEDIA_TYPE, ScoreStream
 from service.web.wire.comparison import CompareRequest
 from service.web.wire.requests import RankRequest, ScoreRequest, options_of
 from service.web.wire.responses import (
@@ -60,7 +60,7 @@ The last line has `done` and all other fields, or, if the rest failed as a whole
         never=[502],  # a model's failure is an entry's error
         parameters=[TIMEOUT, TRACE, STREAM],
         headers={SERVER_TIMING: "The stages of the request, in milliseconds."},
-        lines=(MEDIA_TYPE, LINES),
+        lines=(LINES_MEDIA_TYPE, LINES),
     ),
 )
 async def score(request: Request) -> Response:

@@ -33,8 +33,8 @@ MAX_ID = 128  # characters
 QUESTION_SET = "question_set"  # the only option that an item may bring
 
 # The fields that are as in `POST /score`.
-OF_AN_ITEM = ("id", "prompt", "image", "orient", "references", "source", "start", "end", "fps")
-OF_THE_REQUEST = (*OF_AN_ITEM, "images")
+DECIDE_ITEM_FIELDS = ("id", "prompt", "image", "orient", "references", "source", "start", "end", "fps")
+OF_THE_REQUEST = (*DECIDE_ITEM_FIELDS, "images")
 # All fields are given, since pydantic's defaults take as long as all the rest.
 NOT_OF_AN_ITEM: dict[str, Any] = {"options": None, "metrics": None, "required": None}
 NOT_OF_THE_REQUEST: dict[str, Any] = {
@@ -89,7 +89,7 @@ class DecideItem(Clipped):
 
     def to_score(self) -> WireItem:
         """Return the item that is scored, without options."""
-        fields = {name: getattr(self, name) for name in OF_AN_ITEM}
+        fields = {name: getattr(self, name) for name in DECIDE_ITEM_FIELDS}
         return WireItem.model_construct(**fields, **NOT_OF_AN_ITEM)
 
 

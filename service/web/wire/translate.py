@@ -29,7 +29,7 @@ from service.web.wire.requests import (
 )
 
 FormParts = Mapping[str, bytes]
-OF_AN_ITEM = ("id", "prompt", "image", "references", "source")  # other fields are the request's own
+SCORE_ITEM_FIELDS = ("id", "prompt", "image", "references", "source")  # other fields are the request's own
 OneImage = Base64 | ImageData | ImagePart | ImageUrl
 
 
@@ -94,7 +94,7 @@ def all_items(request: ScoreRequest) -> Mapping[str, WireItem]:
     if request.items is not None:
         return {f"/items/{index}": item for index, item in enumerate(request.items)}
     if request.image is not None:
-        return {"": WireItem.model_construct(**{name: getattr(request, name) for name in OF_AN_ITEM})}
+        return {"": WireItem.model_construct(**{name: getattr(request, name) for name in SCORE_ITEM_FIELDS})}
     return {
         f"/images/{index}": WireItem.model_construct(prompt=request.prompt, image=image)
         for index, image in enumerate(request.images or ())

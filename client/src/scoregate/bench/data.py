@@ -19,15 +19,19 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from scoregate.errors import ColumnError, InputError, NoColumnError, named
 from scoregate.evaluation.arrays import Floats
-from scoregate.evaluation.tables import LOWER, Table, rows_of, text
+from scoregate.evaluation.tables import LOWER_FIELD, Table, rows_of, text
 from scoregate.records import Record
-from scoregate.runs.plan import FIELDS, LISTS, OBJECTS
+from scoregate.runs.plan import FIELDS, LINE_LIST_FIELDS, OBJECTS
 from scoregate.settings import MetricNames, Setting
 
 JoinColumns = Mapping[str, str]  # columns of the data, each with that of the scores that has the same values
 Tags = Mapping[str, Sequence[str]]  # tags of an item; none if it is left out
 
-LINE_FIELDS = {*FIELDS, *OBJECTS, *LISTS}  # fields of a line of `scoregate batch` that are no metric
+LINE_FIELDS = {
+    *FIELDS,
+    *OBJECTS,
+    *LINE_LIST_FIELDS,
+}  # fields of a line of `scoregate batch` that are no metric
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,8 +156,8 @@ def merged(data: Record, scores: Record, key: Collection[str] = ()) -> Record:
                 f"row {data.number}, column {name}: {a[name]!r} in the data, {b[name]!r} in the scores"
             )
     errors = {**(a.get("errors") or {}), **(b.get("errors") or {})}
-    lower = [*(a.get(LOWER) or ()), *(b.get(LOWER) or ())]
-    return Record(data.number, {**b, **a, "errors": errors, LOWER: lower})
+    lower = [*(a.get(LOWER_FIELD) or ()), *(b.get(LOWER_FIELD) or ())]
+    return Record(data.number, {**b, **a, "errors": errors, LOWER_FIELD: lower})
 
 
 def joins(table: Table) -> dict[str, list[str]]:

@@ -43,7 +43,7 @@ from scoregate.results import is_number
 from scoregate.runs.batch_settings import Scoring
 from scoregate.runs.manifest import digest_of, is_text, used
 from scoregate.runs.plan import plan_of
-from scoregate.runs.reproduction import TOLERANCE, flat
+from scoregate.runs.reproduction import FIGURE_TOLERANCE, flat
 from scoregate.settings import (
     CONCURRENCY,
     VERSION,
@@ -224,7 +224,7 @@ class SuiteSettings(Drawings):
     tolerance: Annotated[
         float,
         Setting("figures of --again within X are equal (default %(default)s)", metavar="X", parse=finite),
-    ] = TOLERANCE
+    ] = FIGURE_TOLERANCE
     strict: Strict = False
     concurrency: Concurrency = CONCURRENCY
 

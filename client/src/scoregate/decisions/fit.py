@@ -28,7 +28,7 @@ from scoregate.records import Record, number, truth
 from scoregate.runs.results import nested, records_in
 from scoregate.settings import Column, MetricNames, Setting, count, metric_names
 
-METRICS = 2  # metrics of a policy, at most
+MAX_METRICS = 2  # metrics of a policy, at most
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -305,7 +305,7 @@ def metrics_of(settings: FitSettings) -> tuple[str, ...]:
     if not names:
         values = (nested(record.values) for record in records_in(settings.scores))
         names = [*dict.fromkeys(name for each in values for name in offered(each))]
-    if not 1 <= len(names) <= METRICS:
+    if not 1 <= len(names) <= MAX_METRICS:
         there = f"there are {', '.join(names)}" if names else "the file has no object `scores`"
         raise InputError(f"{settings.scores}: choose one or two metrics with {named('metrics')}; {there}")
     return tuple(names)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 BAND = (2.5, 97.5)  # percentiles
 ROUNDING_TOLERANCE = 1e-12  # drawings of a figure that differ by less differ by the rounding of sums
 Z2 = 1.959963984540054**2  # square of the normal distribution's two-sided 95 % quantile
-DRAWINGS = 1000  # drawings of a bootstrap
+DRAWINGS = 1000  # drawings of a bootstrap: of rows, items or prompts
 MIN_ROWS = 30  # rows, below which a figure says little
 CLUSTERS = ("prompt", "item", "text_id")  # columns whose values are drawn where no other one is named
 

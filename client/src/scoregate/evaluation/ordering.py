@@ -25,8 +25,8 @@ from scoregate.evaluation.arrays import (
     inside,
 )
 
-ALPHA = 0.001
-DIGITS = 1e-12  # differences closer than this share of the largest one are equal
+ORDER_ALPHA = 0.001
+EQUAL_SHARE = 1e-12  # differences closer than this share of the largest one are equal
 
 ZeroMethod = Literal["wilcox", "pratt"]
 Better = Literal["ranks", "means"]
@@ -108,7 +108,7 @@ def ordering(
     item: Names,
     *,
     scale: Scale | None = None,
-    alpha: float = ALPHA,
+    alpha: float = ORDER_ALPHA,
     zero_method: ZeroMethod = "wilcox",
     better: Better = "ranks",
     human: Any = None,
@@ -231,10 +231,10 @@ def signed_rank(differences: Any, zero_method: ZeroMethod = "wilcox") -> SignedR
 
 
 def without_noise(differences: Any) -> Floats:
-    """Return whole numbers, in units of `DIGITS` of the largest difference, so that equal ones are equal."""
+    """Return whole numbers, in units of `EQUAL_SHARE` of the largest difference: equal ones are equal."""
     given = np.asarray(differences, dtype=np.float64)
     largest = np.abs(given).max(initial=0)
-    return np.rint(given / (largest * DIGITS)) if largest else given
+    return np.rint(given / (largest * EQUAL_SHARE)) if largest else given
 
 
 def tiers(order: list[str], pairs: list[OrderedPair]) -> list[list[str]] | None:

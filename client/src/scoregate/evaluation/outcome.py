@@ -12,7 +12,7 @@ from scoregate.evaluation.tables import GENERATOR, Table, joined, read_table, va
 from scoregate.settings import Column, MetricNames, Setting, ends_of_scale, generator_paths
 
 TABLE = ".csv, .jsonl or .parquet, also .gz, or a result of `scoregate batch`, also a folder of them"
-LOWER = "of these scores; a result of `scoregate batch` says it by itself"
+LOWER_HELP = "of these scores; a result of `scoregate batch` says it by itself"
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ class OfMetrics(OfScores):
         Sequence[str],
         MetricNames("the column of its scores; several, also with commas, are compared on the same rows"),
     ]
-    lower_is_better: Annotated[bool, Setting(LOWER)] = False
+    lower_is_better: Annotated[bool, Setting(LOWER_HELP)] = False
 
     @property
     def metric(self) -> str:

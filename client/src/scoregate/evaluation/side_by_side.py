@@ -15,7 +15,7 @@ import numpy as np
 from scoregate.errors import ColumnError
 from scoregate.evaluation.arrays import Names, coded, exact, floats
 from scoregate.evaluation.bootstrap import Sample, means
-from scoregate.evaluation.ordering import ALPHA, signed_rank
+from scoregate.evaluation.ordering import ORDER_ALPHA, signed_rank
 
 PairKey = tuple[str, str, str]  # item, a and b; the names of the generators are in order
 Vote = tuple[PairKey, int]
@@ -117,7 +117,7 @@ def most_frequent(votes: Counter[int]) -> int:
     return 0 if others and others[0][1] == count else first
 
 
-def side_by_side(found: Majorities, alpha: float = ALPHA) -> list[SideBySidePair]:
+def side_by_side(found: Majorities, alpha: float = ORDER_ALPHA) -> list[SideBySidePair]:
     """Return the relation of each two generators that were compared."""
     by_pair: dict[tuple[str, str], list[int]] = defaultdict(list)
     for (_, a, b), vote in found.items():

@@ -15,7 +15,7 @@ from scoregate.runs.results import records_in
 
 NESTED_FIELDS = ("columns", "scores")  # a line that `scoregate batch` wrote has them
 GENERATOR = "generator"  # the column that names the file of a row, of several
-LOWER = "lower_is_better"  # a line has here the metrics whose lower scores are better
+LOWER_FIELD = "lower_is_better"  # a line has here the metrics whose lower scores are better
 
 T = TypeVar("T")
 
@@ -58,7 +58,7 @@ class Table:
             lower: whether they are.  A result of `scoregate batch` says it by itself.
         """
         numbers = self.numbers(column)
-        said = (each.values.get(LOWER) for each in self.records)
+        said = (each.values.get(LOWER_FIELD) for each in self.records)
         self.turned = lower or any(isinstance(cell, list) and column in cell for cell in said)
         return 0.0 - numbers if self.turned else numbers
 
@@ -136,7 +136,7 @@ def read_table(path: Path | str) -> Table:
         raise InputError(f"{fault.name or f'{path}, row {fault.number}'}: {fault.fault}")
     if not rows:
         raise InputError(f"{path}: there is no row")
-    nested = {*NESTED_FIELDS, LOWER}
+    nested = {*NESTED_FIELDS, LOWER_FIELD}
     return Table(
         path,
         [replace(row, values=flat(row.values)) if nested & row.values.keys() else row for row in rows],
@@ -188,7 +188,8 @@ def flat(values: Mapping[str, Any]) -> dict[str, Any]:
             found = {**nested, **found}
         elif name in values:
             found[name] = nested
-    return found | ({LOWER: json_cell(found[LOWER])} if LOWER in found else {})  # a text in Parquet
+    lower = {LOWER_FIELD: json_cell(found[LOWER_FIELD])} if LOWER_FIELD in found else {}  # a text in Parquet
+    return found | lower
 
 
 def text(cell: Any) -> str | None:

@@ -17,12 +17,11 @@ import numpy as np
 from scoregate.errors import ColumnError
 from scoregate.evaluation import bootstrap
 from scoregate.evaluation.arrays import Codes, Floats, Names, coded, exact
-from scoregate.evaluation.bootstrap import Sample
-from scoregate.evaluation.ordering import DIGITS, cells_of, exact_cells, signed_rank, without_noise
+from scoregate.evaluation.bootstrap import DRAWINGS, Sample
+from scoregate.evaluation.ordering import EQUAL_SHARE, cells_of, exact_cells, signed_rank, without_noise
 
 ALPHA = 0.05
 POWER = 0.8
-TIMES = 1000  # how often prompts are drawn again
 EFFICIENCY = 3 / pi  # Wilcoxon's test has it relative to the t-test, for normal differences
 
 ConfidenceInterval = tuple[float, float] | None
@@ -102,7 +101,7 @@ def versus(
     *,
     lower: Collection[str] = (),
     alpha: float = ALPHA,
-    times: int = TIMES,
+    times: int = DRAWINGS,
     seed: int = 0,
 ) -> Versus:
     """
@@ -254,7 +253,7 @@ def prompts_needed(differences: Floats, alpha: float = ALPHA, power: float = POW
     if len(differences) < 2:
         return None
     mean, spread = float(differences.mean()), float(differences.std(ddof=1))
-    if abs(mean) <= DIGITS * float(np.abs(differences).max()):
+    if abs(mean) <= EQUAL_SHARE * float(np.abs(differences).max()):
         return None
     z = NormalDist().inv_cdf
     count = ((z(1 - alpha / 2) + z(power)) * spread / mean) ** 2 / EFFICIENCY

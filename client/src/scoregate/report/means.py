@@ -13,7 +13,6 @@ from scoregate.report.parts import MissingPartError
 from scoregate.report.rows import EMPTY_CELL, ReportRow, ScoredRow
 from scoregate.text import number
 
-RESAMPLES = 1000  # how often items are drawn again
 SEED = 0
 
 MAX_BARS = 60  # bars of a table
@@ -39,7 +38,8 @@ def interval(values: Sequence[float], items: Sequence[str]) -> MeanInterval:
     """
     names, codes = coded(items)
     sample = bootstrap.means({"mean": (codes, values)}, len(names))
-    low, high = bootstrap.interval(bootstrap.drawn(sample, RESAMPLES, SEED)).get("mean", (None, None))
+    drawn = bootstrap.drawn(sample, bootstrap.DRAWINGS, SEED)
+    low, high = bootstrap.interval(drawn).get("mean", (None, None))
     return MeanInterval(float(np.mean(values)), low, high, len(values))
 
 

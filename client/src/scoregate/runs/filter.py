@@ -132,8 +132,8 @@ def write_shards(folder: Path, wanted: Condition, results: Path, shards: Mapping
 # --- copies of shards: a tar with the same files, or Parquet with the same rows ---
 
 
-ROWS = 100  # least rows of a group; `datasets` writes pictures in groups of 100
-BATCHES: Mapping[str, Callable[[Path], Iterator[Any]]] = {
+MIN_GROUP_ROWS = 100  # least rows of a group; `datasets` writes pictures in groups of 100
+BATCH_READERS: Mapping[str, Callable[[Path], Iterator[Any]]] = {
     ".parquet": parquet_batches,
     ".arrow": arrow_batches,
 }
@@ -141,7 +141,7 @@ BATCHES: Mapping[str, Callable[[Path], Iterator[Any]]] = {
 
 def copy_of(shard: Path, folder: Path) -> Path:
     """Return the path of a copy of *shard* in *folder*; of an Arrow file it is Parquet."""
-    return folder / (f"{stem(shard)}.parquet" if kind(shard) in BATCHES else shard.name)
+    return folder / (f"{stem(shard)}.parquet" if kind(shard) in BATCH_READERS else shard.name)
 
 
 def copy_samples(shard: Path, numbers: Collection[int], copy: Path) -> None:
@@ -157,7 +157,7 @@ def copy_samples(shard: Path, numbers: Collection[int], copy: Path) -> None:
     """
     written = copy.with_name(f"{copy.name}.new")
     try:
-        (copy_rows if kind(shard) in BATCHES else copy_files)(shard, numbers, written)
+        (copy_rows if kind(shard) in BATCH_READERS else copy_files)(shard, numbers, written)
         os.replace(written, copy)
     finally:
         written.unlink(missing_ok=True)
@@ -184,7 +184,7 @@ def copy_rows(shard: Path, numbers: Collection[int], copy: Path) -> None:
     with copy.open("wb") as opened, writer.ParquetWriter(opened, first.schema) as out:
         some = [first]
         for batch in rest:
-            if sum(map(len, some)) >= ROWS:
+            if sum(map(len, some)) >= MIN_GROUP_ROWS:
                 out.write_table(pyarrow.Table.from_batches(some))
                 some = []
             some.append(batch)
@@ -194,7 +194,7 @@ def copy_rows(shard: Path, numbers: Collection[int], copy: Path) -> None:
 def rows_of(shard: Path, numbers: Collection[int]) -> Iterator[Any]:
     """Yield record batches with these rows, up to the last of them."""
     begin, last = 1, max(numbers)
-    for batch in BATCHES[kind(shard)](shard):
+    for batch in BATCH_READERS[kind(shard)](shard):
         wanted = [number in numbers for number in range(begin, begin + len(batch))]
         for is_wanted, run in groupby(range(len(batch)), wanted.__getitem__):
             places = [*run]

@@ -51,7 +51,7 @@ OPTIONAL = (
     "sha256",
     "grid",
 )  # texts of a data set
-LISTS = ("option_column", "sweep", "more")  # lists of texts of a data set
+TEXT_LIST_FIELDS = ("option_column", "sweep", "more")  # lists of texts of a data set
 BLOCK_BYTES = 2**20
 FACTS = ("service", "preprocessing", "libraries")  # `GET /models` returns them
 MODEL_FACTS = ("recipe", "dtype", "device", "hardware")
@@ -246,8 +246,8 @@ def is_dataset(content: Mapping[str, Any]) -> bool:
         is_text(content.get("path"))
         and is_text(content.get("prompt_column", ""))
         and all(is_text(content.get(name) or "") for name in OPTIONAL)
-        and all(isinstance(content.get(name, []), list) for name in LISTS)
-        and all(is_text(each) for name in LISTS for each in content.get(name, []))
+        and all(isinstance(content.get(name, []), list) for name in TEXT_LIST_FIELDS)
+        and all(is_text(each) for name in TEXT_LIST_FIELDS for each in content.get(name, []))
         and all(isinstance(content.get(name, False), bool) for name in ("matrix", "any_path"))
     )
 

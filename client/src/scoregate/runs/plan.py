@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 LineKey = tuple[str | None, str | None, str]
 FIELDS = {*PLAIN, "scores", "errors"}
 OBJECTS = ("scores", "errors", "models", "options", "own_options", "question_sets", "columns", "details")
-LISTS = ("warnings", "lower_is_better", "own_metrics")
+LINE_LIST_FIELDS = ("warnings", "lower_is_better", "own_metrics")
 DECISION_FIELDS = ("policy", "decision", "because")  # a row that a policy decided about has these
-UNREADABLE = "unreadable_row"
+UNREADABLE_ROW = "unreadable_row"
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class Plan:
 
     def unreadable(self, row: Row, why: str) -> Line:
         """Return the line of a row that was not sent."""
-        return self.without_scores(row, UNREADABLE, why)
+        return self.without_scores(row, UNREADABLE_ROW, why)
 
     def without_scores(self, row: Row, code: str, detail: str) -> Line:
         """Return a line with the same error under every metric."""
@@ -164,7 +164,7 @@ class Plan:
         if policy is None:
             return line
         if is_unreadable(line):
-            made: tuple[str, ...] = (policy.rules.unreadable, f"unreadable: {UNREADABLE}")
+            made: tuple[str, ...] = (policy.rules.unreadable, f"unreadable: {UNREADABLE_ROW}")
         else:
             codes = {metric: error["code"] for metric, error in line["errors"].items()}
             outcome = policy.decide(line["scores"], codes)
@@ -253,7 +253,7 @@ def finite(columns: Mapping[str, Any]) -> Line:
 
 def is_unreadable(line: Line) -> bool:
     """Return True for the line of a row that was not sent."""
-    return not line["scores"] and all(error["code"] == UNREADABLE for error in line["errors"].values())
+    return not line["scores"] and all(error["code"] == UNREADABLE_ROW for error in line["errors"].values())
 
 
 def key(line: Line) -> LineKey:
@@ -286,7 +286,7 @@ def is_line(content: Any) -> bool:
         return False
     if not all(isinstance(content.get(name, {}), dict) for name in OBJECTS):
         return False
-    if not all(isinstance(content.get(name, []), list) for name in LISTS):
+    if not all(isinstance(content.get(name, []), list) for name in LINE_LIST_FIELDS):
         return False
     return (
         type(content["row"]) is int

@@ -20,7 +20,7 @@ from scoregate.runs.results import CHANGED, Results, lines_of, pinned, texts_of
 from scoregate.settings import CONCURRENCY, Concurrency, Setting, finite
 from scoregate.text import say_outage
 
-TOLERANCE = 1e-4
+FIGURE_TOLERANCE = 1e-4
 FieldChange = tuple[str, str, str]  # a field of the provenance: its name, then and now
 
 
@@ -38,7 +38,7 @@ class Reproduction:
     ]
     tolerance: Annotated[
         float, Setting("scores within X are equal (default %(default)s)", metavar="X", parse=finite)
-    ] = TOLERANCE
+    ] = FIGURE_TOLERANCE
     concurrency: Concurrency = CONCURRENCY
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 
 from scoregate.results import DEMO, Notice, demo_names, demo_text, notices_in
-from scoregate.runs.plan import UNREADABLE, Line
+from scoregate.runs.plan import UNREADABLE_ROW, Line
 from scoregate.text import ErrorLine, number, say, shown
 
 MAX_REASONS = 5  # why rows cannot be read
@@ -198,7 +198,7 @@ class Summary:
                 if name not in self.figures:
                     self.figures[name] = ScoreFigures(name in line.get("lower_is_better", ()))
                 self.figures[name].add(score, line["image"] or f"row {line['row']}")
-            why = {error["detail"] for error in errors if error["code"] == UNREADABLE}
+            why = {error["detail"] for error in errors if error["code"] == UNREADABLE_ROW}
             self.unread += len(why)
             self.details += why if len(self.details) < MAX_REASONS else ()
             yield line
@@ -242,7 +242,7 @@ def say_summary(
     lines: list[str] = [ErrorLine(f"cannot read {detail}") for detail in summary.details[:MAX_REASONS]]
     if summary.unread > MAX_REASONS:
         more = summary.unread - MAX_REASONS
-        lines.append(ErrorLine(f"and {more} more rows, see {UNREADABLE} in the results"))
+        lines.append(ErrorLine(f"and {more} more rows, see {UNREADABLE_ROW} in the results"))
     lines += [f"warning: {each}" + f" (first: {each.image})" * bool(each.image) for each in summary.warnings]
     if seconds is not None:
         lines += figure_lines(summary.figures)

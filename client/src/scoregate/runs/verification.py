@@ -35,7 +35,7 @@ PUBLISHED_SCORES = {
         {"images/0": (0.273, 0.254, 0.314, 0.282), "images/1": (0.359, 0.327, 0.363, 0.364)},
     ),
 }
-TOLERANCE = 0.001  # float32 on other processors
+SCORE_TOLERANCE = 0.001  # float32 on other processors
 
 GOLDEN = Path(__file__).with_name("golden")
 SCORES = GOLDEN / "demo.json"  # `python -m demo.record_golden` writes it
@@ -211,7 +211,7 @@ def shipped() -> list[KnownScores]:
         KnownScores(
             metric,
             re.compile(f"^{re.escape(entry['model'])}$"),
-            TOLERANCE,
+            SCORE_TOLERANCE,
             {
                 name: [
                     KnownCase(f"{name}: {prompt}", GOLDEN / name, prompt, score)

@@ -42,7 +42,7 @@ __all__ = ["NoScoreError", "Reward", "ScoredOrError"]
 REQUESTS_AT_ONCE = 8  # requests of one call
 ADVICE_S = 10.0  # the most that the first call waits for warnings about its metrics
 MAX_RECENT_OUTCOMES = 8192  # most outcomes that wait for `statistics`
-LOG_ODDS = ("vqascore",)  # the metrics whose scores are probabilities that are log-odds on request
+LOG_ODDS_METRICS = ("vqascore",)  # the metrics whose scores are probabilities that are log-odds on request
 
 
 @hinted_keywords
@@ -390,7 +390,7 @@ class Reward:
         """Return the options of a request, by metric."""
         given = self.options if self.metrics or self.by_domain else {self.metric: self.options}
         options = {metric: dict(each) for metric, each in given.items() if each}
-        for metric in LOG_ODDS if self.logit else ():
+        for metric in LOG_ODDS_METRICS if self.logit else ():
             if metric in self.names:
                 options[metric] = {"output": "logit", **options.get(metric, {})}
         return options

@@ -114,7 +114,7 @@ PROMPTS, GROUP = 256, 32  # most prompts whose pictures are compared, and most p
 THUMBNAIL_PIXELS = 8  # pixels of a thumbnail
 MAX_DUPLICATE_DIFFERENCE = 2.0  # mean difference of two thumbnails of duplicates, out of 255
 SATURATED_SHARE = 0.001  # scores in this share of a range, at its ends, are saturated
-LOG_ODDS = {"output": "logit"}
+LOG_ODDS_OPTIONS = {"output": "logit"}
 
 newest = partial(deque[Any], maxlen=MAX_STEP_VALUES)
 
@@ -219,7 +219,7 @@ def saturated(score: float, entry: Mapping[str, Any], options: Mapping[str, Any]
         options: of the metric; others than log-odds may have another range.
     """
     low, high = entry.get("range") or (None, None)
-    log_odds = dict(options) == LOG_ODDS
+    log_odds = dict(options) == LOG_ODDS_OPTIONS
     if low is None or high is None or (options and not log_odds):
         return None
     if log_odds:

@@ -31,7 +31,7 @@ from scoregate.records import number as number_in
 SETS = ("CVTG", "CVTG-Style")
 AREAS = range(2, 6)
 QUOTED = re.compile("'(.*?)'")  # an apostrophe within a word also counts as a quote
-NO_DIVISION = 1e-5  # added to a length by the authors
+EPSILON = 1e-5  # added to a length by the authors
 CLIPSCORE = "clipscore"
 HESSEL = {"scale": "hessel", "prefix": "A photo depicts"}
 
@@ -89,7 +89,7 @@ def clipscore(item: BenchmarkItem, answer: Answer) -> float:
 
 def similarity(a: str, b: str) -> float:
     """Return 1 minus the edit distance, as a share of the longer word's length."""
-    return 1 - Levenshtein.distance(a, b) / (max(len(a), len(b)) + NO_DIVISION)
+    return 1 - Levenshtein.distance(a, b) / (max(len(a), len(b)) + EPSILON)
 
 
 def options(item: BenchmarkItem) -> dict[str, Mapping[str, Any]]:

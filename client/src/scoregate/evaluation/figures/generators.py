@@ -21,7 +21,7 @@ from scoregate.evaluation.bootstrap import (
 from scoregate.evaluation.geneval import by_prompt, geneval, sample_of
 from scoregate.evaluation.ordering import Better, ZeroMethod, ordering
 from scoregate.evaluation.outcome import (
-    LOWER,
+    LOWER_HELP,
     TABLE,
     FigureOutcome,
     FigureSettings,
@@ -74,7 +74,7 @@ class OrderingSettings(OfScores, OnScale):
     * `--zero-method`: `wilcox` (default) drops differences of 0; `pratt` gives them ranks first.
     """
 
-    lower_is_better: Annotated[bool, Setting(LOWER)] = False
+    lower_is_better: Annotated[bool, Setting(LOWER_HELP)] = False
     value: Annotated[
         str,
         MetricName(

@@ -20,7 +20,7 @@ ReportRows = Sequence[Mapping[str, Any]]
 
 ON_PAGE_ALONE = ("drift days", "nearest")
 COUNTS = ("rows", *DECISIONS, "without_score_share", "unreadable_share")
-TIMES = ("p50_ms", "p95_ms", "p99_ms")
+LATENCIES = ("p50_ms", "p95_ms", "p99_ms")
 AUDITS = ("audited", "audits_complete", "audits_failed", "audits_dropped", "audits_dropped_share")
 WIDE, HIGH, LEFT, FOOT = 640, 160, 40, 140  # sizes of a plot in pixels
 
@@ -44,7 +44,7 @@ DRIFT = (
     " is above 0 by chance. p is of the test of Kolmogorov and Smirnov. A metric that some decisions"
     " skipped is shown by its complete audits. A new model is a new id, and begins anew."
 )
-NEAREST = (
+NEAREST_NOTE = (
     "The margin is the least difference in a comparison that decided; it is negative for rejected"
     " pictures. Margins of different metrics are not comparable. The log has no pictures: find them"
     " by their digest or your id."
@@ -182,11 +182,11 @@ def rate(row: Mapping[str, Any], side: str) -> str:
 def times(content: ReportContent) -> str:
     """Return the time from the first byte to the decision.  Raises `MissingPartError` without rows."""
     policies = filled(content["policies"], "The logs have no such row.")
-    drawn = of_rows("Milliseconds, by policy", policies, ("rows", *TIMES))
+    drawn = of_rows("Milliseconds, by policy", policies, ("rows", *LATENCIES))
     for policy, rows in by_policy(content["days"]):
-        lines = {name: [row[name] for row in rows] for name in TIMES}
+        lines = {name: [row[name] for row in rows] for name in LATENCIES}
         drawn += f"<h3>{safe(policy)}</h3>\n{lines_plot(f'milliseconds of {policy}', days_of(rows), lines)}"
-        drawn += of_rows("Milliseconds, by day", rows, ("rows", *TIMES), ("day",))
+        drawn += of_rows("Milliseconds, by day", rows, ("rows", *LATENCIES), ("day",))
     return drawn
 
 
@@ -216,7 +216,7 @@ def models(content: ReportContent) -> str:
 def nearest(content: ReportContent) -> str:
     """Return the decisions with the least margins.  Raises `MissingPartError` without them."""
     rows = filled(content["nearest"], "No row was decided by an expression.")
-    drawn = note(NEAREST)
+    drawn = note(NEAREST_NOTE)
     for (policy, decision), each in groupby(rows, lambda row: (row["policy"], row["decision"])):
         caption = f"{policy}: {decision}ed with the {'lowest' if decision == 'accept' else 'highest'} margin"
         shown = [

@@ -16,7 +16,7 @@ from scoregate.evaluation.arrays import Floats
 from scoregate.expression import Condition, Relation, interval
 
 DAY_S = 86_400
-NEAREST = 20  # rows of a list
+MAX_NEAREST_ROWS = 20  # rows of a list
 BY_SCORES = ("expression", "group")  # reasons that are neither an error nor an unreadable picture
 
 WITH_SCORE = re.compile(r"([A-Za-z_][\w.]*) -?[0-9][0-9.]*(?:e[+-]?[0-9]+)?", re.ASCII)
@@ -113,7 +113,7 @@ class PolicyLog:
         heap, sign = self.nearest[row["decision"]], 1 if row["decision"] == "accept" else -1
         shown = {name: row[name] for name in ("decision_id", "caller_id", "because", "picture", "prompt")}
         entry = (-found, -number, {"margin": sign * found, **shown})
-        if len(heap) < NEAREST:
+        if len(heap) < MAX_NEAREST_ROWS:
             heappush(heap, entry)
         else:
             heappushpop(heap, entry)

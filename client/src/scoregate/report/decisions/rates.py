@@ -20,9 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scoregate.evaluation.arrays import Floats
-from scoregate.evaluation.bootstrap import ends
-
-TIMES = 1000  # how often rows are drawn again
+from scoregate.evaluation.bootstrap import DRAWINGS, ends
 
 
 class DrawnRow(NamedTuple):
@@ -75,7 +73,7 @@ def error_rates(rows: Sequence[DrawnRow], undrawn: Sequence[str] = (), seed: int
     parts = [terms(labelled[name], len(strata[name])) for name in strata]
     whole = sum(part.sum(axis=0) for part in parts)
     random = np.random.default_rng(seed)
-    drawn = np.array([drawing(parts, random) for _ in range(TIMES)])
+    drawn = np.array([drawing(parts, random) for _ in range(DRAWINGS)])
     return ErrorRates(
         estimate(whole[:2], drawn[:, :2], "bad", "accepted"),
         estimate(whole[2:], drawn[:, 2:], "good", "rejected"),
