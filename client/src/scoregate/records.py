@@ -73,6 +73,7 @@ def records(path: Path) -> Iterator[Record]:
     """
     reader = READERS.get(kind(path))
     if reader is None:
+        path.stat()  # this is the error of a missing file, whatever its suffix is
         raise InputError(f"{path}: the name must end in {', '.join(READERS)}, or one of these and .gz")
     try:
         yield from reader(path)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_origin
 
 from scoregate.errors import InputError, named
-from scoregate.records import GZIP, json_or_text, number, strict_json, toml_of
+from scoregate.records import json_or_text, number, stem, strict_json, toml_of
 from scoregate.text import meant, shown
 
 S = TypeVar("S")
@@ -175,34 +175,32 @@ def value_of(known: "Field[Any]", setting: Setting, value: Any) -> Any:
         raise InputError(f"{known.name}: {value!r}: {exc}") from None
 
 
-def is_named(text: str) -> bool:
-    """Return True for `NAME=PATH`, unless there is such a file."""
-    before, _, after = text.partition("=")
-    return bool(before and after) and not Path(text).exists()
-
-
 def name_and_path(text: str) -> tuple[str, str]:
-    """Split `NAME=PATH` at the first sign before a file, as in `cfg=7=a.jsonl`, else at the first one."""
+    """
+    Split `NAME=PATH` at the first sign before a file, as in `cfg=7=a.jsonl`, else at the first one.
+
+    The name of another text, and of one that is itself a path that exists, is empty.
+    """
+    before, _, after = text.partition("=")
+    if not (before and after) or Path(text).exists():
+        return "", text
     parts = text.split("=")
     splits = [("=".join(parts[:place]), "=".join(parts[place:])) for place in range(1, len(parts))]
-    return next(
-        (each for each in splits if each[1] and Path(each[1]).exists()), splits[0] if splits else ("", "")
-    )
+    return next((each for each in splits if each[1] and Path(each[1]).exists()), splits[0])
 
 
 def generator_paths(texts: Sequence[str]) -> dict[str, Path]:
     """
-    Return the path of each generator by its name: `NAME=PATH`, or a path that exists and names it.
+    Return the path of each generator by its name: `NAME=PATH`, or a path that names it.
 
     Raises:
         InputError: two have one name.
     """
     found: dict[str, Path] = {}
     for text in texts:
-        before, after = name_and_path(text)
-        path = Path(after if is_named(text) else text)
-        plain = Path(path.name.removesuffix(GZIP)).stem if path.is_file() else path.resolve().name
-        name = before if is_named(text) else plain
+        name, after = name_and_path(text)
+        path = Path(after)
+        name = name or (stem(path) if path.is_file() else path.resolve().name)
         if name in found:
             raise InputError(f"{found[name]} and {path} are both named {shown(name)}: name one as NAME=PATH")
         found[name] = path

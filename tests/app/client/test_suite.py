@@ -341,9 +341,12 @@ def test_a_suite_that_is_not_valid_is_refused(run, files, suite, line):
     [
         (("--suite", "t3i", "A", "--out", "x"), "--suite t3i: no such file, and the built-in suites are t2i"),
         (("--suite", "t2i", "--out", "x"), "name a generator"),
-        (("--suite", "t2i", "A", "A", "--out", "x"), "two generators have one name"),
-        (("--suite", "t2i", "B", "--out", "x"), "B: not FOLDER or NAME=FOLDER"),
-        (("--suite", "t2i", "a/b=A", "--out", "x"), "a/b=A: not FOLDER or NAME=FOLDER"),
+        (("--suite", "t2i", "A", "A", "--out", "x"), "are both named A: name one as NAME=PATH"),
+        (("--suite", "t2i", "B", "--out", "x"), "B: not FOLDER or NAME=FOLDER, a folder that exists"),
+        (
+            ("--suite", "t2i", "a/b=A", "--out", "x"),
+            "a/b=A: the name of a generator is part of the name of a file",
+        ),
         (("--again", "data/geneval2_scores.json"), "this is no manifest of `scoregate bench run`"),
     ],
 )

@@ -255,8 +255,7 @@ def answers_of(
     """Return the answers about each generator's pictures; score those in folders.  Raises `InputError`."""
     if not settings.answers:
         raise InputError("name a generator: NAME=PATH")
-    if wrong := [name for name in settings.answers if Path(name).name != name]:
-        raise InputError(f"{wrong[0]}: the name of a generator is part of the name of a file")
+    check_names(settings.answers)
     found: dict[str, Found] = {}
     unscored: dict[str, Placed] = {}
     for name, path in settings.answers.items():  # all are read before models are loaded
@@ -273,6 +272,14 @@ def answers_of(
             for name, placed in unscored.items():
                 found[name] = scored(benchmark, settings, items, name, placed, client)
     return {name: found[name] for name in settings.answers}
+
+
+def check_names(generators: Mapping[str, Path]) -> None:
+    """Raise `InputError` for a generator whose name cannot be that of a file."""
+    if wrong := [
+        f"{name}={path}" for name, path in generators.items() if not name or Path(name).name != name
+    ]:
+        raise InputError(f"{wrong[0]}: the name of a generator is part of the name of a file")
 
 
 def scored(

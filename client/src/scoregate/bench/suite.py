@@ -32,7 +32,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 from scoregate.bench import BENCHMARKS, GENERATORS
-from scoregate.bench.benchmark import Benchmark, GeneratorSettings
+from scoregate.bench.benchmark import Benchmark, GeneratorSettings, check_names
 from scoregate.bench.suite_page import latex_of, page, worst
 from scoregate.errors import InputError, NoResultError, ScoregateError, named
 from scoregate.evaluation.bootstrap import Drawings
@@ -282,6 +282,10 @@ def write_suite(settings: SuiteSettings, service: Service) -> SuiteReport:
         InputError: the suite, the manifest or the generators are not valid.
         NoResultError: no benchmark has figures.
     """
+    check_names(settings.generators)
+    if missing := [folder for folder in settings.generators.values() if not folder.is_dir()]:
+        near = meant_file(missing[0])
+        raise InputError(f"{missing[0]}: not FOLDER or NAME=FOLDER, a folder that exists{near}")
     then = manifest_in(settings.again) if settings.again else None
     if then and settings.out and (settings.out / MANIFEST).exists():
         raise InputError(

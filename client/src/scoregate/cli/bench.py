@@ -2,7 +2,6 @@
 
 import argparse
 import json
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,6 @@ from scoregate.cli.arguments import (
     NO_SCORE,
     OK,
     CommandText,
-    UsageError,
     add_commands,
     add_service,
     add_settings,
@@ -20,7 +18,8 @@ from scoregate.cli.arguments import (
     settings_of,
 )
 from scoregate.formats import FORMATS, printed
-from scoregate.text import meant_file, table
+from scoregate.settings import generator_paths
+from scoregate.text import table
 
 if TYPE_CHECKING:
     from scoregate.bench.benchmark import Benchmark
@@ -76,8 +75,8 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
 
 
 def own_settings(benchmark: "Benchmark[Any] | MetricBenchmark[Any]", arguments: argparse.Namespace) -> Any:
-    """Return the settings of a benchmark.  Raises `UsageError`, `InputError`, `OSError`."""
-    more = {"answers": once_each(map(named_path, arguments.answers))} if benchmark.answers else {}
+    """Return the settings of a benchmark.  Raises `InputError`, `OSError`."""
+    more = {"answers": generator_paths(arguments.answers)} if benchmark.answers else {}
     return settings_of(benchmark.settings, arguments, **more)
 
 
@@ -122,7 +121,7 @@ def run_of_suite(arguments: argparse.Namespace) -> int:
     """Return 0, or 1 if a benchmark failed, or a figure is not that of the manifest."""
     from scoregate.bench.suite import SuiteSettings, write_suite
 
-    generators = once_each(map(named_folder, arguments.generators))
+    generators = generator_paths(arguments.generators)
     settings = settings_of(SuiteSettings, arguments, generators=generators)
     report = write_suite(settings, service_of(arguments, TIMEOUT_S))
     differ = report.differences
@@ -132,29 +131,3 @@ def run_of_suite(arguments: argparse.Namespace) -> int:
                 print(table([head, "THEN", "NOW"], rows) + "\n")
         print(f"{differ.compared} figures were compared, {len(differ.figures)} differ")
     return NO_SCORE if report.failed or (differ and differ.figures) else OK
-
-
-def once_each(pairs: Iterable[tuple[str, Path]]) -> dict[str, Path]:
-    """Return the path of each generator.  Raises `UsageError` if two have one name."""
-    named = list(pairs)
-    if len(found := dict(named)) < len(named):
-        raise UsageError("two generators have one name")
-    return found
-
-
-def named_path(text: str) -> tuple[str, Path]:
-    """Return a name and its path.  Raises `UsageError`."""
-    name, equals, path = text.partition("=")
-    if not (equals and name and path):
-        raise UsageError(f"{text}: a generator is given as NAME=PATH")
-    return name, Path(path)
-
-
-def named_folder(text: str) -> tuple[str, Path]:
-    """Return a generator's name and its folder.  Raises `UsageError`."""
-    path = Path(text.partition("=")[2] or text)
-    name = text.partition("=")[0] if "=" in text else path.resolve().name
-    if not path.is_dir() or not name or Path(name).name != name:
-        hint = meant_file(path)
-        raise UsageError(f"{text}: not FOLDER or NAME=FOLDER, a folder that exists{hint}")
-    return name, path

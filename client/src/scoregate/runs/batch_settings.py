@@ -25,7 +25,7 @@ from scoregate.settings import (
     SettingError,
     Strict,
     generator_paths,
-    is_named,
+    name_and_path,
     whole,
 )
 from scoregate.text import LEFT_OUT, meant_file, say_unused, shown
@@ -127,7 +127,7 @@ class DataSource:
     def named(self) -> dict[str, Path]:
         """The data set of each generator by name, if one is named so; else none, and all paths are of one."""
         texts = [str(each) for each in (self.dataset, *self.more)]
-        return generator_paths(texts) if any(map(is_named, texts)) else {}
+        return generator_paths(texts) if any(name_and_path(text)[0] for text in texts) else {}
 
 
 @dataclass(frozen=True, kw_only=True)

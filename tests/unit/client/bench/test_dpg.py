@@ -264,8 +264,8 @@ def test_data_that_cannot_be_read_is_refused_with_its_row(refused, written, chan
     ("given", "line"),
     [
         ([], "name a generator: NAME=PATH"),
-        (["a={0}", "a={0}"], "two generators have one name"),
-        (["{0}"], ": a generator is given as NAME=PATH"),
+        (["a={0}", "a={0}"], "are both named a: name one as NAME=PATH"),
+        (["{0}.gone"], "t.csv.gone: No such file or directory; did you mean"),
         (["a/b={0}"], "part of the name of a file"),
     ],
 )
@@ -274,3 +274,13 @@ def test_generators_need_names_of_their_own(refused, written, given, line):
     data, answers = small(written, CHAIN, NO_ROOT)
 
     assert line in refused("bench", "dpg", data, *(each.format(answers[2:]) for each in given))
+
+
+def test_a_generator_is_named_as_in_other_commands(bench, written):
+    """A name may have the sign before its path, and a path without a name is named by its file."""
+    data, answers = small(written, CHAIN, NO_ROOT)
+    file = answers[2:]
+
+    for given, name in ((f"cfg=7={file}", "cfg=7"), (file, "t")):
+        [found] = bench("dpg", data, given)["generators"]
+        assert name == found["generator"]

@@ -215,7 +215,7 @@ def test_a_threshold_is_tuned_for_each_task(bench, written):
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["a={0}", "a={0}"], "two generators have one name"),
+        (["a={0}", "a={0}"], "are both named a: name one as NAME=PATH"),
         (["a={0}", "--clipscore", "clip"], "needs --human"),
         (["a={0}", "--human", "nobody"], "no column 'nobody'"),
     ],

@@ -153,6 +153,8 @@ def test_what_says_nothing_is_refused_with_one_line(written, refused, rows, argu
 @pytest.mark.parametrize(("name", "said"), [("none.csv", "No such file"), ("scores.xls", "must end in")])
 def test_a_file_that_cannot_be_read_is_refused(tmp_path, refused, name, said):
     """It is missing, or of a kind that is not known."""
+    (tmp_path / "scores.xls").touch()
+
     assert said in refused("calibrate", str(tmp_path / name))
 
 
