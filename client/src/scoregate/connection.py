@@ -327,8 +327,8 @@ async def in_time(work: Coroutine[Any, Any, T], left: float, url: object) -> T:
     try:
         await asyncio.wait([task], timeout=left)
     finally:
-        late = task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        if late := task.cancel():
+            await asyncio.gather(task, return_exceptions=True)
     try:
         if late and task.cancelled():
             raise TimeoutError

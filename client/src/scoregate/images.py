@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Protocol, TypeAlias, Union
 
 from scoregate.errors import BadImageError, UrlNotAllowedError, reason_of
@@ -339,6 +340,14 @@ def check_one(image: Any, what: str = "image") -> None:
             f"{what} is one image, not {len(image)}: score_many, rank and matrix take several; the frames of"
             " one scene are scoregate.Frames([...])"
         )
+
+
+def digest(data: bytes, *related: bytes) -> str:
+    """Return a hash that identifies the pictures of an item by the bytes of their files."""
+    name = sha256(data).hexdigest()
+    if related:
+        name = sha256("".join([name, *(sha256(each).hexdigest() for each in related)]).encode()).hexdigest()
+    return f"sha256:{name}"
 
 
 def several(images: Iterable[Any], what: str = "images") -> list[Any]:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from hashlib import sha256
 from os import PathLike
 from typing import Any
 
@@ -289,14 +288,6 @@ def parts_of(wire: Mapping[str, Any]) -> list[str]:
     image, source = wire["image"], wire.get("source")
     named = [*(image if isinstance(image, list) else [image]), *wire.get("references", ())]
     return [each["part"] for each in [*named, *([source] if source else [])] if "part" in each]
-
-
-def digest(data: bytes, *related: bytes) -> str:
-    """Return a hash that identifies the pictures of an item by the bytes of their files."""
-    name = sha256(data).hexdigest()
-    if related:
-        name = sha256("".join([name, *(sha256(each).hexdigest() for each in related)]).encode()).hexdigest()
-    return f"sha256:{name}"
 
 
 def samples_in(options: Mapping[str, Any]) -> list[int]:

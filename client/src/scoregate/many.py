@@ -22,8 +22,8 @@ from scoregate.errors import (
     ModelChangedError,
     ScoregateError,
 )
-from scoregate.images import ImageLike
-from scoregate.items import Files, Item, ScoreParams, digest, parts_of
+from scoregate.images import ImageLike, digest
+from scoregate.items import Files, Item, ScoreParams, parts_of
 from scoregate.records import Line, Store
 from scoregate.results import Result, results_of, understood, without_warned
 from scoregate.text import Progress

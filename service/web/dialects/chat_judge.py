@@ -223,9 +223,8 @@ def rubric(text: str) -> FacetRubric | None:
             request.append(line)
     asked = {each.section for each in facets}
     # The order of a set differs between processes, and so would the heading that the message names.
-    for section, heading in headings.items():
-        if section not in asked:
-            raise Invalid(f"/messages: there is no line `- NAME: QUESTION` below {heading!r}")
+    if empty := next((title for name, title in headings.items() if name not in asked), None):
+        raise Invalid(f"/messages: there is no line `- NAME: QUESTION` below {empty!r}")
     return FacetRubric("\n".join(request).strip(), facets) if facets else None
 
 

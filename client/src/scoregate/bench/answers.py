@@ -405,8 +405,10 @@ class Placed:
         black, rows = 0, list[Row]()
         for item in items:
             number, own = count(), options(item)
-            fault = prompt_fault(item.prompt)
             beside = {"source": [item.source] if item.source else [], "references": item.references}
+            any_path = any(path.is_absolute() for each in beside.values() for path in each)
+            related = {name: [str(path) for path in each] for name, each in beside.items() if each}
+            fault = prompt_fault(item.prompt)
             for path in self.of_item.get(item.id, ()):
                 row = Row(
                     0,
@@ -415,8 +417,8 @@ class Placed:
                     path,
                     fault=fault and f"item {item.id}: its prompt {fault}",
                     folder=self.folder,
-                    any_path=any(path.is_absolute() for each in beside.values() for path in each),
-                    related={name: [str(path) for path in each] for name, each in beside.items() if each},
+                    any_path=any_path,
+                    related=related,
                     options=own,
                 )
                 for each in tiles_of(row, sheet) if sheet else [row]:

@@ -94,19 +94,7 @@ class Paper:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequestSettings:
-    """Settings of the requests that score pictures."""
-
-    options: Annotated[Mapping[str, Mapping[str, Any]], OptionsByMetric("of the metrics")] = field(
-        default_factory=dict
-    )
-    orient: Orient = None
-    strict: Strict = False
-    concurrency: Concurrency = CONCURRENCY
-
-
-@dataclass(frozen=True, kw_only=True)
-class GeneratorSettings(Drawings, RequestSettings):
+class GeneratorSettings(Drawings):
     """
     The settings of a benchmark; one with settings of its own has more.
 
@@ -142,6 +130,12 @@ class GeneratorSettings(Drawings, RequestSettings):
     grid: str | None = None
     resolution: int | None = None
     rubric: str | None = None
+    options: Annotated[Mapping[str, Mapping[str, Any]], OptionsByMetric("of the metrics")] = field(
+        default_factory=dict
+    )
+    orient: Orient = None
+    strict: Strict = False
+    concurrency: Concurrency = CONCURRENCY
 
     @property
     def sheet(self) -> Grid | None:
@@ -305,8 +299,9 @@ def scored(
     with ResultsFile(file, plan) as results:
         part = nullcontext(Part(rows, results))
         sent = scored_rows(client, plan, [part], settings.concurrency, len(rows))
-        say_summary(Summary.of(results.lines()), sent, file, len(results.left_over))
-        found = in_lines(results.lines(), items, benchmark.reading)  # a list of all takes 4 kB a line
+        left_over, lines = len(results.left_over), [*results.lines()]
+        say_summary(Summary.of(lines), sent, file, left_over)
+        found = in_lines(lines, items, benchmark.reading)
     found.notes += notes
     return found
 

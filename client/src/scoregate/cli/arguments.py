@@ -272,16 +272,15 @@ def add_values(parser: argparse.ArgumentParser) -> None:
 
 
 def add_settings(parser: argparse.ArgumentParser, kind: type) -> None:
-    """Declare the fields of a settings class that are not declared yet."""
+    """Declare the fields of a settings class."""
     groups: dict[str, Any] = {}
     columns: dict[str, Any] = parser.get_default(COLUMN_OPTIONS) or {}
     flags_of: dict[str, str] = parser.get_default(FLAGS) or {}
     for each, setting in declared(kind).values():
-        if not setting.option or each.name in flags_of:  # declared with a class that *kind* extends
+        if not setting.option:
             continue
         if isinstance(setting, OptionsByMetric):
             add_values(parser)
-            flags_of[each.name] = "--options"
             continue
         required = each.default is MISSING
         named = f" (default {each.default})" if setting.column and isinstance(each.default, str) else ""

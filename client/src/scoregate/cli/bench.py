@@ -54,8 +54,6 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
         what = benchmark.answers
         answers = add("answers", nargs="+", default=[], metavar="NAME=PATH", help=what)
     if name in GENERATORS:
-        from scoregate.bench.benchmark import RequestSettings
-
         answers.required = False  # for --prompts; with `*` none could stand after an option
         what = "print a line of JSON for each prompt, with the names of its pictures, in place of the tables"
         add(
@@ -66,9 +64,9 @@ def declare(name: str, parser: argparse.ArgumentParser) -> None:
             default=argparse.SUPPRESS,
             help=what,
         )
-        add_settings(parser, RequestSettings)
-        add_service(parser)
     add_settings(parser, benchmark.settings)
+    if name in GENERATORS:
+        add_service(parser)
     add("--json", action="store_true", help="print JSON")
     add("--format", choices=FORMATS, help="print tables for a paper")
     add("--table", metavar="NAME", help="print this table only (csv: default the first)")

@@ -349,7 +349,7 @@ def read_dataset(
     no_prompt: bool = False,
     image_part: str | None = None,
     prompt_from_name: str | None = None,
-    uses: Sequence[str] = RELATED_COLUMNS,
+    uses: Sequence[str] = (),
 ) -> Iterator[Item]:
     """
     Yield the rows of a data set, for `score_many`, one by one.
@@ -367,7 +367,7 @@ def read_dataset(
         no_prompt: read no prompts, for metrics that need none.
         image_part: of several pictures of a sample in a tar, `left` for `KEY.left.png`.
         prompt_from_name: the regular expression of the prompt in the name of a folder's picture.
-        uses: the columns of related pictures that are read; `()` where a column `source` is something else.
+        uses: the columns of related pictures that the metrics use, of `source` and `references`.
 
     Raises:
         InputError: nothing can be read from *source*, or none of its first rows has the columns.

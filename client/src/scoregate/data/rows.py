@@ -28,8 +28,8 @@ from typing import Any
 from unicodedata import normalize
 
 from scoregate.errors import BadImageError, reason_of
-from scoregate.images import Frames, is_url, of_pillow
-from scoregate.items import Item, digest
+from scoregate.images import Frames, digest, is_url, of_pillow
+from scoregate.items import Item
 from scoregate.records import LFS, POINTER, json_cell, json_or_text
 
 FORMAT_STARTS = {
@@ -206,7 +206,6 @@ class Row:
         except ValueError as exc:
             raise ValueError(f"{self.place}: {exc}") from exc
         references, source = related.get("references", ()), related.get("source", ())
-        sha256 = digest(*files, *references, *source[:1])
         item = Item(
             prompt=self.prompt,
             image=Frames(files) if self.frames else files[0],
@@ -216,7 +215,7 @@ class Row:
             source=next(iter(source), None),
             orient=orient,
         )
-        return item, sha256
+        return item, digest(*files, *references, *source[:1])
 
     def bytes_of(self, image: Path | bytes) -> bytes:
         """Return the bytes of a picture.  Raises as `read`."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from scoregate.evaluation.bootstrap import caution
 from scoregate.evaluation.versus import Versus
-from scoregate.items import digest
+from scoregate.images import digest
 from scoregate.report.comparisons import pairs_table, span
 from scoregate.report.html import bad, bytes_of, data_uri, document, note, safe, table, write_html
 from scoregate.report.pairs import GeneratorImage, verdict

@@ -81,7 +81,7 @@ class Plan:
 
     def has_others(self, models: Mapping[str, str]) -> bool:
         """Return True if *models*, of an answer, are not those of the plan."""
-        return models != models_before(self.models, models, mixed=self.mixed)
+        return models != self.models and models != models_before(self.models, models, mixed=self.mixed)
 
     def covers(self, line: Line) -> bool:
         """Return True if *line* has all that the plan requires."""

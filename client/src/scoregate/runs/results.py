@@ -30,7 +30,7 @@ from typing import Any, BinaryIO, NamedTuple
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import QUESTION_SET, RELATED_COLUMNS, Row, is_column
 from scoregate.errors import InputError
-from scoregate.items import digest
+from scoregate.images import digest
 from scoregate.records import (
     NO_ROW,
     PLAIN,

@@ -12,7 +12,7 @@ import pytest
 from scoregate.data.datasets import Dataset
 from scoregate.data.folders import captions_alone
 from scoregate.errors import InputError
-from scoregate.items import digest
+from scoregate.images import digest
 from tests.support.pictures import png
 from tests.support.shards import pairs
 

@@ -123,7 +123,7 @@ def test_an_item_has_all_pictures_of_its_row(tmp_path):
         (tmp_path / f"{colour}.png").write_bytes(png(colour))
     row = {"prompt": "x", "views": ["red.png", "lime.png"], "source": "blue.png", "references": ["white.png"]}
     (tmp_path / "rows.jsonl").write_text(json.dumps(row), "utf-8")
-    [item] = read_dataset(tmp_path / "rows.jsonl", frames_column="views")
+    [item] = read_dataset(tmp_path / "rows.jsonl", frames_column="views", uses=("source", "references"))
 
     assert [png("red"), png("lime")] == item.image.frames
     assert (png("blue"), [png("white")]) == (item.source, item.references)
@@ -134,7 +134,7 @@ def test_a_column_named_as_one_of_pictures_may_be_something_else(folder):
     """Of a data set with the column `source`, for metrics that use no such picture."""
     table = folder / "rows.jsonl"
     table.write_text('{"image": "a.png", "prompt": "x", "source": "a photo site"}', "utf-8")
-    [read], [wrong] = read_dataset(table, uses=()), read_dataset(table)
+    [read], [wrong] = read_dataset(table), read_dataset(table, uses=["source"])
 
     assert (PICTURE, None) == (read.image, read.source)
     with pytest.raises(BadImageError, match="a photo site: no such file"):
