@@ -167,6 +167,8 @@ class Handle:
         """Answer the calls that are not prepared yet; the backend answers the others."""
         self._closed = True
         await self._preparing.cancel()
+        for job in self._groups:  # a task that is cancelled before its first step runs nothing
+            job.refuse(Draining())
 
     async def call(self, calls: Sequence[Call], context: Context) -> list[Any]:
         """

@@ -88,22 +88,18 @@ async def test_a_bulk_call_without_a_caller_is_not_kept_once_the_handle_is_close
     assert ([], 1) == left
 
 
-async def test_a_handle_that_is_closed_waits_for_no_preparation():
-    """Its calls are answered at once, and later ones are refused."""
-    async with serving() as (handle, _, _, _):
-        begun = asyncio.Event()
-
-        async def never(calls, lane):
-            begun.set()
-            await asyncio.Event().wait()
-
-        handle.backend.prepare = never
+@pytest.mark.parametrize("begun", [True, False])
+async def test_a_handle_that_is_closed_waits_for_no_preparation(begun):
+    """Its calls are answered at once, whether their preparation has begun, and later ones are refused."""
+    async with serving(backend=HeldLocalBackend) as (handle, _, _, _):
+        handle.backend.go.clear()
         asked, _ = asking(handle, call())
-        await begun.wait()
-        async with asyncio.timeout(60):
+        await (handle.backend.begun.wait() if begun else asyncio.sleep(0))
+        assert (1, begun) == (handle.under_way, handle.backend.begun.is_set())
+        async with asyncio.timeout(10):
             await handle.aclose()
+            assert [Draining] == [type(outcome) for outcome in await asked]
 
-        assert [Draining] == [type(outcome) for outcome in await asked]
         with pytest.raises(Draining):
             await asking(handle, call())[0]
 
