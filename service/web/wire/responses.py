@@ -99,8 +99,8 @@ class Result(TypedDict):
         errors: by metric, for each one without a score.
         cache: by metric with a score: `hit` if all its calls were cached, `coalesced` if the others joined
             calls in progress, else `miss`.  With questions: whether the set was stored (`hit`), written for
-            this request (`miss`) or for another one at the time (`coalesced`).  There is no `hit` or `miss`
-            of calls if `cache.scores` is off, or the model has no revision.
+            this request (`miss`) or for another one at the time (`coalesced`).  If `cache.scores` is off, or
+            the model has no revision, calls have no `hit` or `miss`, and one that joined makes `coalesced`.
         details: with `explain`.
         usable: each `required` metric has a score; absent if none is required.
         options: as in `provenance`, if the item has options of its own.
