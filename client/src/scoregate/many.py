@@ -22,7 +22,7 @@ from scoregate.errors import (
     ModelChangedError,
     ScoregateError,
 )
-from scoregate.images import ImageLike, digest
+from scoregate.images import Frames, ImageLike, digest
 from scoregate.items import Files, Item, ScoreParams, parts_of
 from scoregate.records import Line, Store
 from scoregate.results import Result, results_of, understood, without_warned
@@ -380,6 +380,8 @@ def key_of(item: Item, params: ScoreParams) -> str:
         said.append(item.orient)
     if span := item.span.fields:
         said.append(span)
+    if isinstance(item.image, Frames):  # a frame at a URL has no digest
+        said.append([*map(path_of, item.image.frames)])
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 

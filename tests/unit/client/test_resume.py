@@ -181,6 +181,19 @@ def test_frames_that_were_replaced_are_another_item(run, photo):
         run(items)
 
 
+def test_frames_at_other_urls_are_another_item(run):
+    """The service fetches them, so no digest could differ."""
+    one, other = (
+        Item(prompt="a square 0", image=Frames([f"http://test/{take}{number}.png" for number in range(2)]))
+        for take in "ab"
+    )
+    run([one], allow_urls=True)
+
+    assert [] == run([one], allow_urls=True)[0]
+    with pytest.raises(ValueError, match="item 0 is another one"):
+        run([other], allow_urls=True)
+
+
 def test_a_picture_that_is_gone_is_an_error(run, photo):
     """Nobody can say whether its score is of this path's picture."""
     run([(photo, "a square 0")])
