@@ -57,7 +57,7 @@ from scoregate.data.rows import (
 )
 from scoregate.data.shards import samples_of, shards_of
 from scoregate.errors import BadImageError, InputError, NoColumnError, named
-from scoregate.items import Item
+from scoregate.items import Item, names_of
 from scoregate.records import TABLES_OF_TEXT, Record, count, kind, records
 from scoregate.text import meant_file
 
@@ -338,7 +338,7 @@ def renumbered(rows: Iterable[Row]) -> Iterator[Row]:
 
 def read_dataset(
     source: str | PathLike[str],
-    metrics: Sequence[str] = (),
+    metrics: Sequence[str] | str = (),
     *,
     prompt: str | None = None,
     prompts: str | PathLike[str] | None = None,
@@ -349,7 +349,7 @@ def read_dataset(
     no_prompt: bool = False,
     image_part: str | None = None,
     prompt_from_name: str | None = None,
-    uses: Sequence[str] = (),
+    uses: Sequence[str] | str = (),
 ) -> Iterator[Item]:
     """
     Yield the rows of a data set, for `score_many`, one by one.
@@ -370,16 +370,20 @@ def read_dataset(
         uses: the columns of related pictures that the metrics use, of `source` and `references`.
 
     Raises:
-        InputError: nothing can be read from *source*, or none of its first rows has the columns.
+        InputError: nothing can be read from *source*, none of its first rows has the columns, or *uses* has
+            another name.
         OSError: a table cannot be read.
     """
+    related = names_of(uses)
+    if wrong := [name for name in related if name not in RELATED_COLUMNS]:
+        raise InputError(f"uses: {wrong[0]!r}: choose from {', '.join(RELATED_COLUMNS)}")
     by_name = None if prompts is None else Path(prompts)
     dataset = Dataset(
         Path(source),
         image_column,
         prompt_column,
         frames_column=frames_column,
-        metrics=metrics,
+        metrics=names_of(metrics),
         prompt=prompt,
         prompts=by_name,
         no_prompt=no_prompt,
@@ -389,7 +393,7 @@ def read_dataset(
     )
     for row in dataset:
         try:
-            item, _ = row.item(uses, None, None)
+            item, _ = row.item(related, None, None)
         except ValueError as exc:
             error: Any = BadImageError(f"cannot read the file: {exc}")
             item = Item(prompt=row.prompt, image=error, options=row.options, metrics=row.metrics)

@@ -141,6 +141,17 @@ def test_a_column_named_as_one_of_pictures_may_be_something_else(folder):
         encoded(wrong.image)
 
 
+def test_one_column_or_one_metric_may_be_a_text(folder):
+    """As for the client's methods; a column of another name is a mistake, and not left out."""
+    table = folder / "rows.jsonl"
+    table.write_text('{"image": "a.png", "prompt": "x", "source": "a.png", "ocr.text": "STOP"}', "utf-8")
+    [item] = read_dataset(table, "ocr", uses="source")
+
+    assert (PICTURE, {"ocr": {"text": "STOP"}}) == (item.source, item.options)
+    with pytest.raises(InputError, match="uses: 'sources': choose from references, source"):
+        next(read_dataset(table, uses=["sources"]))
+
+
 @pytest.mark.parametrize("image", ["a.png", "none.png"])
 def test_an_item_has_the_metrics_and_options_of_its_row(folder, image):
     """Of those that are named, also with a picture that cannot be read: its error is of these metrics."""
