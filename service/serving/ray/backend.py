@@ -71,7 +71,7 @@ class ReplicatedBackend(Backend):
         self._closed = False
         self.ready = asyncio.Event()
         for lane in LANES:
-            instruments.queue_depth.labels(name, lane).set_function(partial(self._replicas.depth, lane))
+            instruments.queue_depth.labels(name, lane).set_function(partial(self._depth, lane))
 
     async def __aenter__(self) -> Self:
         """Watch the replicas; `ready` is set when the first one is known."""
@@ -85,6 +85,10 @@ class ReplicatedBackend(Backend):
         self._instruments.model_ready.labels(self.name).set(0)
         await self._sending.cancel()
         self._fail([*self._strays.take_all(self.clock()), *self._replicas.emptied()], Draining())
+
+    def _depth(self, lane: str) -> int:
+        """Return the number of calls that wait in *lane*, also until there is a replica."""
+        return self._replicas.depth(lane) + self._strays.depth[lane]
 
     def _came(self, replica: Described) -> None:
         """Add a replica."""

@@ -9,6 +9,7 @@ from models.core.outcomes import Likelihood
 from models.families.fake.model import GREY
 from models.images.image import Image
 from service.core.errors import Draining, ModelFault
+from service.observability.instruments import Instruments
 from tests.support.handles import asking, call
 from tests.unit.serving.ray.replicas import about, answered, asked, sent
 
@@ -57,14 +58,21 @@ async def test_who_waits_when_the_gateway_closes_is_told_that_it_shuts_down():
         assert {type(outcome) for outcome in await task} == {Draining}
 
 
-async def test_calls_whose_callers_left_do_not_wait_for_the_next_replica():
-    """What is not counted is freed: a deployment may be away for long."""
-    async with asked(a="m") as (deployment, handle, backend):
+async def test_calls_that_wait_until_there_is_a_replica_are_in_the_depth_of_the_queue():
+    """Without their callers they do not wait: a deployment may be away for long."""
+    instruments = Instruments(["vqa"])
+
+    def depth():
+        labels = {"model": "vqa", "lane": "interactive"}
+        return instruments.registry.get_sample_value("scoregate_queue_depth", labels)
+
+    async with asked(instruments=instruments, a="m") as (deployment, handle, backend):
         deployment.runs()
         task, _ = asking(handle, *about(8))
         while not backend._strays.waiting:
             await asyncio.sleep(0)
+        waiting = depth()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
-        assert not backend._strays.waiting
+        assert (8.0, 0.0) == (waiting, depth())
