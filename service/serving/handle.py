@@ -197,6 +197,8 @@ class Handle:
             context.calls.stage = "decode"
             outcomes = list(await cache.find(keys))
         missing = [index for index, outcome in enumerate(outcomes) if outcome is None]
+        if missing and self._closed:  # it was closed while they were looked up
+            raise Draining
         jobs, new = dict[int, Job](), list[Job]()
         for index in missing:
             jobs[index] = self._joined(keys[index], calls[index], model, cache, context, new)

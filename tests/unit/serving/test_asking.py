@@ -104,6 +104,27 @@ async def test_a_handle_that_is_closed_waits_for_no_preparation(begun):
             await asking(handle, call())[0]
 
 
+async def test_a_handle_that_is_closed_while_calls_are_looked_up_prepares_none_of_them():
+    """The threads may have ended, which would be shown as a fault of the model."""
+
+    class Slow(OutcomeCache):
+        go = asyncio.Event()
+
+        async def find(self, keys):
+            await self.go.wait()
+            return await super().find(keys)
+
+    cache = Slow(10**6)
+    async with serving(cache) as (handle, model, _, _):
+        asked, _ = asking(handle, call())
+        await asyncio.sleep(0)
+        await handle.aclose()
+        cache.go.set()
+        with pytest.raises(Draining):
+            await asked
+        assert (0, []) == (handle.under_way, model.calls)
+
+
 async def test_an_outcome_that_may_not_be_kept_is_in_no_cache():
     """Such as a text that the question LLM wrote: question sets have a store of their own."""
 
