@@ -127,7 +127,7 @@ class JobResult:
         ran_s: seconds that its batch took; 0 if no batch finished.
         batch_span: the traceparent of its batch's span; empty if that was not recorded.
         decoded_s, prepared_s: seconds of these stages in a replica; 0 for a model of this process.
-        refused: it ended before a batch could take it, by an error or its deadline, and is not counted.
+        refused: it ended while no batch had it, by an error or its deadline, and is not counted.
     """
 
     outcome: CallResult | ScoregateError
@@ -210,7 +210,7 @@ class Job:
         self.running, self.waited_s = True, now - self.arrived
 
     def refuse(self, reason: ScoregateError) -> None:
-        """Set the error of a call that no batch has taken."""
+        """Set the error of a call that no batch has, also after one whose device was lost."""
         self.finish(JobResult(reason, self.waited_s, refused=True))
 
     def finish(self, result: JobResult) -> None:

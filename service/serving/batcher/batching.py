@@ -482,7 +482,7 @@ def answer(
 
     A call that is in a batch of this process, or was sent to a model server or a replica, ends here once,
     also after a fault or without callers.  So does a call that waits, also for a retry, when its queue ends
-    by a fault or a shutdown.  A call that no batch took ends elsewhere: one without callers, and by
+    by a fault or a shutdown.  Another call that no batch has ends elsewhere: one without callers, and by
     `Job.refuse` one that could not be prepared or is past its deadline.  It is not counted, also if a replica
     refused it.  The cost model learns from batches in which a call succeeded, with the tokens of all their
     calls, which ran in the same seconds: how soon a whole batch fails is no measure of the work.  The cache
