@@ -6,7 +6,6 @@ parser is made from the fields, and each setting is described once.
 """
 
 import json
-from argparse import ArgumentTypeError
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, replace
 from functools import cache
@@ -28,8 +27,8 @@ GRID_HELP = "each picture is a sheet of ROWSxCOLUMNS pictures, which are scored 
 METRIC = "vqascore"  # the default
 
 
-class SettingError(ArgumentTypeError, ValueError):
-    """The text of a setting cannot be used; argparse prints the message, which says what it has to be."""
+class SettingError(ValueError):
+    """The text of a setting cannot be used; the message says what it has to be."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from scoregate.local import NOT_LOADED, Service
 from scoregate.settings import (
     VERSION,
     OptionsByMetric,
+    SettingError,
     declared,
     json_object,
     metric_names,
@@ -131,6 +132,7 @@ class CommandParser(argparse.ArgumentParser):
         self, *args: Any, declare: Callable[[argparse.ArgumentParser], None] | None = None, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
+        self.exit_on_error = False  # see `parse_known_args`
         self.register("action", None, Once)
         self.register("action", "store", Once)
         self.given: set[str] = set()
@@ -150,7 +152,12 @@ class CommandParser(argparse.ArgumentParser):
         self.given.clear()
         self.declare()
         self._words = sys.argv[1:] if args is None else args
-        namespace, unknown = super().parse_known_args(args, namespace)
+        try:
+            namespace, unknown = super().parse_known_args(args, namespace)
+        except argparse.ArgumentError as exc:
+            if isinstance(why := exc.__context__, SettingError):  # raised by the argument's type
+                exc.message = str(why)
+            self.error(str(exc))
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}{self._meant_option()}")
         return namespace, unknown

@@ -245,7 +245,7 @@ def rank_images(settings: RankingSettings, service: Service) -> RankedImages:
 
 def schedule_of(text: str) -> str | dict[str, Any]:
     """Return all pairs, or the kind of a schedule and its pairs for each picture."""
-    if text == ALL:  # argparse parses the default, too
+    if text == ALL:
         return text
     kind, _, count = text.partition(":")
     if kind not in ("swiss", "anchor") or not count.removeprefix("-").isdecimal():
