@@ -14,7 +14,7 @@ A benchmark's data as a table: the user's copy, joined with scores from other fi
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any, Generic, TypeVar
 
 from scoregate.errors import ColumnError, InputError, NoColumnError, named
@@ -120,7 +120,7 @@ def joined(data: Table, scores: Table, keys: Sequence[JoinColumns], *, by_order:
     if by_order:
         if len(scores.records) != len(data.records):
             raise InputError(
-                f"{scores.path}: {len(scores.records)} rows for {len(data.records)} of {data.path}"
+                f"{scores.place}: {len(scores.records)} rows for {len(data.records)} of {data.place}"
             )
         rows = list(map(merged, data.records, scores.records))
         used, how = len(rows), "order"
@@ -128,22 +128,22 @@ def joined(data: Table, scores: Table, keys: Sequence[JoinColumns], *, by_order:
         (each for each in keys if each.keys() <= cells.keys() and {*each.values()} <= theirs.keys()), None
     ):
         how = ", ".join(key.values())
-        place = f"{scores.path}, column {how}"
+        place = f"{scores.place}, column {how}"
         values = list(zip(*map(scores.names, key.values()), strict=True))
         found = dict(zip(values, scores.records, strict=True))
         if len(found) < len(values):
             raise InputError(f"{place}: a value is there twice")
         names = list(zip(*map(data.names, key), strict=True))
         if not (used := len(found.keys() & {*names})):
-            raise InputError(f"{place}: no value is one of {data.path}, column {', '.join(key)}")
+            raise InputError(f"{place}: no value is one of {data.place}, column {', '.join(key)}")
         pairs = zip(data.records, map(found.get, names), strict=True)
         rows = [merged(each, other, {*key.values()}) if other else each for each, other in pairs]
     else:
         lacking = scores if any(each.keys() <= cells.keys() for each in keys) else data
         wanted = dict.fromkeys(" and ".join(each.values() if lacking is scores else each) for each in keys)
-        place = f"{lacking.path}: no column {' or '.join(wanted)}"
+        place = f"{lacking.place}: no column {' or '.join(wanted)}"
         raise InputError(f"{place} to join by; {named('by_order')} joins rows by their order")
-    said = f"{used} of {len(scores.records)} rows of {scores.path.name} by {how}"
+    said = f"{used} of {len(scores.records)} rows of {PurePath(scores.place).name} by {how}"
     return replace(data, records=rows, joined=(*data.joined, said))
 
 
@@ -192,7 +192,7 @@ def metrics_of(
                 cells = probe.numbers(name)
                 found += [(table, name)] if (cells == cells).any() else []
         if len(found) == before:
-            raise InputError(f"{table.path}: there is no column of scores; name a file by {named('scores')}")
+            raise InputError(f"{table.place}: there is no column of scores; name a file by {named('scores')}")
     names = list(dict.fromkeys(name for _, name in found))
     if missing := [name for name in settings.metric if name not in names]:
         files = ", ".join(map(str, settings.scores or [settings.data]))
@@ -217,7 +217,7 @@ def mark(table: Table) -> dict[str, bool]:
 
 def of_each(
     settings: ScoreSettings,
-    path: Path,
+    place: str,
     metrics: Iterable[str],
     figures: Callable[[str], dict[str, Any]],
     **arguments: str,
@@ -235,22 +235,22 @@ def of_each(
     faults: list[InputError] = []
     for metric in metrics:
         try:
-            with columns(path, metric=metric, **arguments):
+            with columns(place, metric=metric, **arguments):
                 rows.append({"metric": metric, **figures(metric)})
         except InputError as exc:  # noqa: PERF203, a metric for each
             if settings.metric:
                 raise
             faults.append(exc)
-            rows.append({"metric": metric, "undefined": str(exc).removeprefix(f"{path}, ")})
+            rows.append({"metric": metric, "undefined": str(exc).removeprefix(f"{place}, ")})
     if len(faults) == len(rows):
         raise faults[0]
     return rows
 
 
 @contextmanager
-def columns(path: Path, **arguments: str) -> Iterator[None]:
+def columns(place: object, **arguments: str) -> Iterator[None]:
     """Raise `InputError` with file and column for a `ColumnError`; *arguments* are columns by argument."""
     try:
         yield
     except ColumnError as exc:
-        raise InputError(f"{path}, column {arguments.get(exc.argument, exc.argument)}: {exc.why}") from exc
+        raise InputError(f"{place}, column {arguments.get(exc.argument, exc.argument)}: {exc.why}") from exc

@@ -63,10 +63,10 @@ def pair_tables(
     found: dict[str, Right] = {}
     turned: dict[str, dict[str, bool]] = {}
     for table, metric in metrics_of(settings, map(rows_of, settings.scores), DATA_COLUMNS):
-        name = table.path.name.partition(".")[0] if metric == UNNAMED_COLUMN else metric
+        name = PurePath(table.place).name.partition(".")[0] if metric == UNNAMED_COLUMN else metric
         if name in found:
-            raise InputError(f"{table.path}: another file has a metric {name}, too")
-        with columns(table.path, metric=metric, image="picture"):
+            raise InputError(f"{table.place}: another file has a metric {name}, too")
+        with columns(table.place, metric=metric, image="picture"):
             places = placed(table)
             check(table, places, contents)
             found[name] = right_choices(worth(settings, table, metric), places, tags)
@@ -97,7 +97,7 @@ def placed(table: Table) -> RowPlaces:
     for label in table.names("label"):
         parts = LABEL.fullmatch(label)
         if not parts:
-            raise InputError(f"{table.path}, column label: {label!r} is not of the form ITEM_c0_i1")
+            raise InputError(f"{table.place}, column label: {label!r} is not of the form ITEM_c0_i1")
         found.append((parts[1], parts[2], parts[3]))
     return found
 

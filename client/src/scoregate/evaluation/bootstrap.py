@@ -231,7 +231,7 @@ def cluster_of(settings: Drawings, table: "Table", name: str, units: Cells) -> C
         cells = table.texts(settings.cluster)
         if divided := [*divided_by(units, cells)]:
             raise InputError(
-                f"{table.path}, column {settings.cluster}: {name} {divided[0]} has several of its values"
+                f"{table.place}, column {settings.cluster}: {name} {divided[0]} has several of its values"
             )
         return Cluster(settings.cluster, cells)
     for column in CLUSTERS:

@@ -23,9 +23,10 @@ T = TypeVar("T")
 @dataclass
 class Table:
     """
-    The rows of a file.
+    The rows of a file, or of several.
 
     Attributes:
+        place: of the rows, for errors.
         dropped: rows that `complete` left out, for an empty cell.
         unquoted: numbers that stood in quotes inside their cell.
         turned: whether `worth` turned the sign of a column.
@@ -34,7 +35,7 @@ class Table:
         joined: how the rows of other files were joined with these, a line for each.
     """
 
-    path: Path
+    place: str
     records: list[Record]
     dropped: int = 0
     unquoted: int = 0
@@ -108,11 +109,11 @@ class Table:
             records, cells = self.records, [record.values.get(column) for record in self.records]
             if all(cell is None for cell in cells) and not self.has(column):
                 every = (name for record in self.records for name in record.values)
-                raise NoColumnError(self.path, column, every)
+                raise NoColumnError(self.place, column, every)
         found, place = [], ""
         try:
             for record, cell in zip(records, cells, strict=True):
-                place = record.name or f"{self.path}, row {record.number}"
+                place = record.name or f"{self.place}, row {record.number}"
                 found.append(read(cell))
         except ValueError as exc:
             raise InputError(f"{place}, column {column}: {exc}") from exc
@@ -138,7 +139,7 @@ def read_table(path: Path | str) -> Table:
         raise InputError(f"{path}: there is no row")
     nested = {*NESTED_FIELDS, LOWER_FIELD}
     return Table(
-        path,
+        str(path),
         [replace(row, values=flat(row.values)) if nested & row.values.keys() else row for row in rows],
     )
 
@@ -151,7 +152,7 @@ def rows_of(path: Path) -> Table:
     entries = list(content.values()) if isinstance(content, Mapping) else content
     if not (isinstance(entries, list) and entries and all(isinstance(each, Mapping) for each in entries)):
         raise InputError(f"{path}: neither a list of objects nor an object of them")
-    return Table(path, [Record(number, each) for number, each in enumerate(entries, 1)])
+    return Table(str(path), [Record(number, each) for number, each in enumerate(entries, 1)])
 
 
 def first_of(table: Table, *names: str) -> str:
@@ -177,7 +178,7 @@ def joined(paths: Mapping[str, Path]) -> Table:
                 )
             values = {GENERATOR: name, **row.values}
             found.append(Record(len(found) + 1, values, name=row.name or f"{path}, row {row.number}"))
-    return Table(Path(", ".join(map(str, paths.values()))), found)
+    return Table(", ".join(map(str, paths.values())), found)
 
 
 def flat(values: Mapping[str, Any]) -> dict[str, Any]:

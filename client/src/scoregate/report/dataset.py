@@ -126,7 +126,7 @@ def write_page(settings: PageSettings, service: Service) -> BatchOutcome:
     """
     dataset, file = dataset_of(settings, settings.names), settings.file
     check_output(dataset, file, settings.out)
-    known = facts(dataset.path, map(record_of, dataset), settings.columns, settings.scale)
+    known = facts(str(dataset.path), map(record_of, dataset), settings.columns, settings.scale)
     opened = partial(session, settings, dataset, service)
     with offline(settings, dataset) if settings.offline else scored(opened, file) as found:
         results = found.results
@@ -151,11 +151,11 @@ def write_page_of_generators(settings: PageSettings, service: Service) -> list[S
     columns = replace(settings.columns, model=settings.model or GENERATOR)
     if datasets.keys() == paths.keys():  # columns of others are known when they are read
         before = ((name, record_of(row)) for name, dataset in datasets.items() for row in dataset)
-        facts(Path(", ".join(paths)), numbered(before), columns, settings.scale)
+        facts(", ".join(paths), numbered(before), columns, settings.scale)
     generators = scored_generators(plain, paths, settings.folder, service, page=settings.out)
     lines = ((each.name, record_in(line)) for each in generators for line in each.lines())
     source = PageSource.of_generators(generators)
-    known = facts(Path(source.name), numbered(lines), columns, settings.scale)
+    known = facts(source.name, numbered(lines), columns, settings.scale)
     write_drawn(replace(settings, model=columns.model), source, known)
     return generators
 
@@ -204,19 +204,19 @@ class Facts:
 
 
 def facts(
-    path: Path, records: Iterable[Record], columns: Columns, scale: tuple[float, float] | None
+    place: str, records: Iterable[Record], columns: Columns, scale: tuple[float, float] | None
 ) -> Facts:
     """
     Return the columns of all rows.
 
     Args:
-        path: for errors.
+        place: for errors.
 
     Raises:
         InputError: no row has a column, or a rating is not a number.
     """
     rows = list(records)
-    table = Table(path, rows)
+    table = Table(place, rows)
     human = table.numbers(columns.human).tolist() if columns.human else [nan] * len(rows)
     texts = [
         table.texts(column) if column else [None] * len(rows)
@@ -224,11 +224,11 @@ def facts(
     ]
     skills = table.each(columns.skill, values) if columns.skill else [[] for _ in rows]
     outside = {
-        place
-        for place, rating in enumerate(human)
+        index
+        for index, rating in enumerate(human)
         if scale and not (rating != rating or scale[0] <= rating <= scale[1])
     }
-    kept = [nan if place in outside else rating for place, rating in enumerate(human)]
+    kept = [nan if index in outside else rating for index, rating in enumerate(human)]
     found = {row.number: Fact(*cells) for row, *cells in zip(rows, kept, *texts, skills, strict=True)}
     return Facts(found, len(outside))
 

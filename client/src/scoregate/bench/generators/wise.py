@@ -116,7 +116,7 @@ def released(
             return None
         columns = [table.each(name, parse) for name in names]
         for record, id, *grades in zip(table.records, table.names("prompt_id"), *columns, strict=True):
-            place = f"{table.path}, row {record.number}"
+            place = f"{table.place}, row {record.number}"
             if id not in of_id:
                 raise InputError(f"{place}, column prompt_id: the benchmark has no item {id}")
             pairs = zip(names, grades, strict=True)

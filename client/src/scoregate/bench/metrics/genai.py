@@ -67,7 +67,7 @@ def tables(settings: GenAiSettings) -> dict[str, Any]:
     for path in settings.scores:
         table = joined(table, without_zeros(rows_of(path)), KEYS, by_order=settings.by_order)
     if differing := [name for name in settings.metric if name in facts.get("left_out", ())]:
-        raise InputError(f"{table.path}, column {differing[0]}: the rows of a picture have several values")
+        raise InputError(f"{table.place}, column {differing[0]}: the rows of a picture have several values")
     metrics = [name for _, name in metrics_of(settings, [table], DATA_COLUMNS)]
     human, models, items = table.numbers("human"), table.names("model"), table.names("item")
     tags = skills_of(settings.skills, table)
@@ -80,8 +80,8 @@ def tables(settings: GenAiSettings) -> dict[str, Any]:
         picked[metric] = best_of(score, rating, of_items), said
         return row
 
-    rows = of_each(settings, table.path, metrics, figures, group="item")
-    with columns(table.path, group="item"):
+    rows = of_each(settings, table.place, metrics, figures, group="item")
+    with columns(table.place, group="item"):
         _, rating, of_items = table.complete(human, human, [*items])
         picked["human"] = best_of(rating, rating, of_items), {}
     means = {name: {str(n): each for n, each in found.means.items()} for name, (found, _) in picked.items()}
@@ -117,7 +117,7 @@ def rated(path: Path) -> Table:
             rows.append({"item": item, "prompt": entry.get("prompt"), "model": model, **scores})
     if not rows:
         raise InputError(f"{path}: there is no prompt")
-    return Table(path, [Record(number, row) for number, row in enumerate(rows, 1)])
+    return Table(str(path), [Record(number, row) for number, row in enumerate(rows, 1)])
 
 
 def image_rows(table: Table, scale: Scale | None) -> tuple[Table, dict[str, Any]]:
@@ -163,7 +163,7 @@ def ratings_of(table: Table, key: Sequence[str], record: Record) -> list[float]:
     except ValueError:
         found = []
     if not found or (several and any(each != each for each in found)):
-        place = f"{table.path}, row {record.number}, column human, item {key[0]}, model {key[1]}"
+        place = f"{table.place}, row {record.number}, column human, item {key[0]}, model {key[1]}"
         raise InputError(f"{place}: {cell!r} are no ratings")
     return [each for each in found if each == each]
 

@@ -92,7 +92,7 @@ def clusters(
         for place, cell in zip(zip(tags, prompts, strict=True), cells, strict=True):
             if found.setdefault(place, cell) != cell:
                 raise InputError(
-                    f"{table.path}, column {settings.cluster}: prompt {place[1]} has several of its values"
+                    f"{table.place}, column {settings.cluster}: prompt {place[1]} has several of its values"
                 )
     return found
 
@@ -118,7 +118,7 @@ def verdicts(table: Table, *more: Any) -> list[Any]:
 
 def summary(name: str, table: Table, rows: Sequence[Any]) -> dict[str, Any]:
     """Return a generator's row, from the `verdicts` of its table."""
-    with columns(table.path):
+    with columns(table.place):
         found = geneval(*rows[:3])
     row = {"generator": name, "mean": found.tasks, "overall": found.overall}
     row |= {"images_correct": found.images_correct, "prompts_correct": found.prompts_correct}

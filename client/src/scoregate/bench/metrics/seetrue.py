@@ -46,7 +46,7 @@ def tables(settings: JoinSettings) -> dict[str, Any]:
         of_source, faults = by_source(score, label, source, rows)
         for name, fault in faults.items():
             if not of_source:
-                with columns(table.path, metric=f"{metric}, source {name}", label=f"label, source {name}"):
+                with columns(table.place, metric=f"{metric}, source {name}", label=f"label, source {name}"):
                     raise fault
             undefined.setdefault(name, []).append(f"{metric}: {fault.why}")
         return (
@@ -56,7 +56,7 @@ def tables(settings: JoinSettings) -> dict[str, Any]:
         )
 
     found = of_each(
-        settings, table.path, [name for _, name in metrics_of(settings, [table], DATA_COLUMNS)], figures
+        settings, table.place, [name for _, name in metrics_of(settings, [table], DATA_COLUMNS)], figures
     )
     described = [
         {"source": name, "rows": count}

@@ -68,7 +68,7 @@ def tables(settings: Tifa160Settings) -> dict[str, Any]:
         table, outside = with_likert(table, settings.likert, settings.scale)
         human = table.numbers("human_avg")
     elif not table.has("human_avg"):
-        raise InputError(f"{table.path}: no column human_avg; name a file of ratings by {named('likert')}")
+        raise InputError(f"{table.place}: no column human_avg; name a file of ratings by {named('likert')}")
     else:
         human, outside = on_scale(table.numbers("human_avg"), settings.scale)
 
@@ -77,7 +77,7 @@ def tables(settings: Tifa160Settings) -> dict[str, Any]:
         return row | {"dropped": table.dropped, **mark(table)}
 
     metrics = [name for _, name in metrics_of(settings, [table], DATA_COLUMNS)]
-    rows = of_each(settings, table.path, metrics, figures, human="human_avg")
+    rows = of_each(settings, table.place, metrics, figures, human="human_avg")
     return {"out_of_scale": outside, **joins(table), "metrics": rows}
 
 
@@ -88,7 +88,7 @@ def once(table: Table) -> None:
             image, count = Counter(zip(*map(table.names, key), strict=True)).most_common(1)[0]
             if count > 1:
                 raise InputError(
-                    f"{table.path}, column {', '.join(key)}: {', '.join(image)} has {count} rows"
+                    f"{table.place}, column {', '.join(key)}: {', '.join(image)} has {count} rows"
                 )
 
 
@@ -115,7 +115,7 @@ def with_likert(table: Table, path: Path, scale: Scale | None) -> tuple[Table, i
             found[f"{item}_{GENERATORS.get(model, model)}"].append(float(rating))
     names = [Path(name).stem for name in table.names("image_path")]
     if not found.keys() & {*names}:
-        raise InputError(f"{path}: no rating is about a picture of {table.path}")
+        raise InputError(f"{path}: no rating is about a picture of {table.place}")
     rows = zip(table.records, names, strict=True)
     means = [(each, fmean(found[name]) if name in found else None) for each, name in rows]
     records = [Record(each.number, {**each.values, "human_avg": mean}) for each, mean in means]

@@ -76,7 +76,7 @@ def tables(settings: Ts2BenchmarkSettings) -> dict[str, Any]:
             | {"seconds": times.get(metric), **mark(table)}
         )
 
-    rows = of_each(settings, table.path, metrics, figures, graph="id", node="rank")
+    rows = of_each(settings, table.place, metrics, figures, graph="id", node="rank")
     return {"version": settings.version, "skipped": [*skip], **joins(table), "metrics": rows}
 
 

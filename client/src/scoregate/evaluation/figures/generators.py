@@ -371,7 +371,7 @@ def once_each(table: Table) -> None:
     """Raise `InputError` if two rows are about the same file."""
     seen = Counter(record.values["filename"] for record in table.records if "filename" in record.values)
     if repeated := [name for name, count in seen.items() if count > 1]:
-        raise InputError(f"{table.path}, column filename: {repeated[0]} has {seen[repeated[0]]} rows")
+        raise InputError(f"{table.place}, column filename: {repeated[0]} has {seen[repeated[0]]} rows")
 
 
 def described(table: Table) -> None:
