@@ -79,9 +79,7 @@ class Scorer:
         served = self._gate.models(given)
         scoring = Scoring(metrics=given, options=options or {}, explain=explain, orient=orient)
         self._plan = plan_of(served, scoring)
-        dataset = Dataset(
-            Path(folder, "batch"), image_column, prompt_column, metrics=self._plan.metrics, part=True
-        )
+        dataset = Dataset(Path(folder), image_column, prompt_column, metrics=self._plan.metrics, part=True)
         self._dataset = with_options(dataset, served, self._gate)
         self._concurrency = concurrency
 
@@ -120,7 +118,7 @@ class Scorer:
             record = Record(number, {**values, **{name: files_in(name, values[name]) for name in columns}})
         except BadImageError as exc:
             record = Record(number, fault=exc.detail)
-        return self._dataset.row(record, self._dataset.path, in_csv=False)
+        return self._dataset.row(record, self._dataset.path, "batch", in_csv=False)
 
 
 def files_in(column: str, cell: Any) -> Any:

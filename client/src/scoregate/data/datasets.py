@@ -88,7 +88,7 @@ class Dataset:
         metrics_column: names the metrics of each row, in place of all.
         image_part: of several pictures of a sample in a tar, `left` for `KEY.left.png`.
         prompt_from_name: the regular expression of the prompt in a picture's name, in a folder.
-        part: whether *path* is one shard of a data set whose columns are checked.
+        part: whether *path* is one shard of a data set whose columns are checked, or the folder of `row`.
 
     Raises:
         InputError: nothing can be read from *path*, or none of its first rows has the columns.
@@ -218,8 +218,9 @@ class Dataset:
     def rows(self, record: Record, file: Path, in_csv: bool) -> Iterator[Row]:
         """Yield a record as the rows that are scored."""
         images, prompts = self.image.split(","), self.prompt_column.split(",")
+        shard = file.name if self.shards else ""
         for each in matrix(record, images, prompts) if self.matrix else [record]:
-            yield self.row(each, file, in_csv)
+            yield self.row(each, file.parent, shard, in_csv)
 
     def check(self) -> None:
         """Read the first sample or row.  Raises `InputError` if there is none, or a column is missing."""
@@ -270,11 +271,11 @@ class Dataset:
                     others = [name for name, _, _ in self.wanted() if name != column]
                     raise NoColumnError(table, column, names, setting, others, apart, before)
 
-    def row(self, record: Record, file: Path, in_csv: bool) -> Row:
-        """Return a record of *file* as a row; pictures are named relative to its folder."""
-        number, values, folder = record.number, record.values, file.parent
-        place = record.name or (f"{file.name}, row {number}" if self.shards else f"row {number}")
-        shard = file.name if self.shards and not record.name else ""  # the name of a sample in a tar has it
+    def row(self, record: Record, folder: Path, shard: str, in_csv: bool) -> Row:
+        """Return a record, of a *shard* or a table, as a row; pictures are named relative to *folder*."""
+        number, values = record.number, record.values
+        place = record.name or (f"{shard}, row {number}" if shard else f"row {number}")
+        shard = "" if record.name else shard  # the name of a sample in a tar has it
         if record.fault:
             return Row(number, record.name, fault=f"{place}: {record.fault}", shard=shard)
         image, prompt = ("image", "prompt") if self.matrix else (self.image, self.prompt_column)
