@@ -136,9 +136,10 @@ def score_batch(batch: Batch, service: Service, *, draw: bool = True) -> BatchOu
     if not in_folder:
         check_replaced(out)  # before models are loaded
     if batch.filter or batch.kept_shards:
-        from scoregate.runs.filter import check_filter
+        from scoregate.runs.filter import check_filter, check_kept_shards
 
-        check_filter(batch, dataset, names, in_folder=in_folder)
+        check_filter(batch)
+        check_kept_shards(batch, dataset, in_folder=in_folder)
     if batch.ray and service.existing:
         raise InputError(
             f"{named('ray')}: each process of the cluster loads its own models, and takes no client"

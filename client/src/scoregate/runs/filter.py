@@ -2,7 +2,7 @@
 
 import os
 import tarfile
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
@@ -32,19 +32,23 @@ def passes(line: Line, wanted: Condition) -> bool:
     return not line["errors"] and wanted.holds(known) is True
 
 
-def check_filter(batch: Batch, dataset: Dataset, metrics: Sequence[str], *, in_folder: bool) -> None:
-    """
-    Raise `InputError` if the filter could not be applied.
-
-    Args:
-        metrics: that are scored.
-        in_folder: whether the results of each shard are a file in a folder.
-    """
-    wanted, folder = batch.filter, batch.kept_shards
+def check_filter(batch: Batch) -> None:
+    """Raise `InputError` if the filter is about a metric that is not scored."""
+    wanted, metrics = batch.filter, batch.scored
     if wanted and (others := [name for name in names_in(wanted.tree) if name.name not in metrics]):
         near = meant(others[0].name, metrics)
         unscored = fault(others[0].column, f"{others[0].name} is not scored, see {named('metrics')}{near}")
         raise InputError(f"{named('filter', wanted.text)}: {unscored}")
+
+
+def check_kept_shards(batch: Batch, dataset: Dataset, *, in_folder: bool) -> None:
+    """
+    Raise `InputError` if the samples that pass could not be copied.
+
+    Args:
+        in_folder: whether the results of each shard are a file in a folder.
+    """
+    wanted, folder = batch.filter, batch.kept_shards
     if not folder:
         return
     if not wanted or not (in_folder or only_shard(dataset)):

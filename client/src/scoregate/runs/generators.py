@@ -88,6 +88,7 @@ def score_generators(batch: Batch, service: Service) -> list[ScoredGenerator]:
     paths = batch.named
     if scored := [name for name, path in paths.items() if results_in(path)]:
         raise InputError(f"{paths[scored[0]]}: these are results; batch scores data sets")
+    check_filter(batch)
     if batch.html:  # a package that the page needs is missed before anything is scored
         versus = import_module(
             "scoregate.report.versus"
@@ -98,7 +99,7 @@ def score_generators(batch: Batch, service: Service) -> list[ScoredGenerator]:
         generators = generators_on_cluster(alone, paths, service)
     else:
         service = replace(service, policies=str(batch.policy_file or ""))
-        generators = scored_generators(alone, paths, batch.out, service, batch.html)
+        generators = scored_generators(alone, paths, batch.out, service, batch.html, batch.policy)
     for each in generators:
         if batch.policy:
             say(f"{shown(each.name)}: {each.summary.decided}")
@@ -132,6 +133,7 @@ def scored_generators(
     out: Path,
     service: Service,
     page: Path | None = None,
+    policy: str | None = None,
 ) -> list[ScoredGenerator]:
     """
     Return the results of each generator, in order; those of data sets are scored into a file in *out* each.
@@ -140,13 +142,13 @@ def scored_generators(
         settings: of every data set.
         paths: of data sets, and results of `batch`.
         page: a file that will be written about the results.
+        policy: decides about each row; the metrics are its own.
 
     Raises:
         InputError: settings do not go together, or the scores of two generators are not comparable.
         ScoregateError: a request failed as a whole; what was scored is kept.
     """
     datasets, requested = datasets_of(settings, paths), 0
-    policy = settings.policy if isinstance(settings, Batch) else None
     found = {name: dict.fromkeys(results_in(path)) for name, path in paths.items() if name not in datasets}
     if datasets:
         check_folder(out)
@@ -198,11 +200,7 @@ def datasets_of(settings: Run, paths: Mapping[str, Path]) -> dict[str, tuple[Run
         check_unread(settings)
     alone = [path for path in scored.values() if not has_prompts(path)]  # folders of pictures
     runs = {name: run_of(settings, path, prompts=path in alone or not alone) for name, path in scored.items()}
-    found = {name: (run, dataset_of(run, run.scored)) for name, run in runs.items()}
-    for run, dataset in found.values():
-        if isinstance(run, Batch) and run.filter:
-            check_filter(run, dataset, run.scored, in_folder=False)
-    return found
+    return {name: (run, dataset_of(run, run.scored)) for name, run in runs.items()}
 
 
 def check_unread(settings: Run) -> None:
