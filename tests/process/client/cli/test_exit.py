@@ -21,3 +21,11 @@ def test_a_command_that_ends_leaves_its_objects_to_no_last_collection():
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
 
     assert "True" == done.stdout.splitlines()[-1]
+
+
+def test_a_command_that_loaded_triton_prints_no_leaks():
+    """Its bindings print each object that no collection has freed."""
+    script = f"import triton._C.libtriton\n{SCRIPT}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+
+    assert ("False", "") == (done.stdout.splitlines()[-1], done.stderr)
