@@ -534,7 +534,11 @@ def calibrate(settings: CalibrationSettings, service: Service) -> Calibration | 
     Raises:
         InputError: there is no such column, a cell is not valid, or the scores have no threshold.
     """
-    samples = scores_of(settings, service)
+    return thresholds_of(settings, scores_of(settings, service))
+
+
+def thresholds_of(settings: CalibrationSettings, samples: Samples) -> Calibration | Counterparts:
+    """Return what `calibrate` returns, from scores that have been read.  Raises `InputError`."""
     if settings.like:
         return Counterparts(samples, counterparts_of(settings, samples))
     return calibrated(samples, settings.pass_rate, settings.false_accept_rate)

@@ -47,9 +47,10 @@ from scoregate.calibration import (
     Calibration,
     CalibrationSettings,
     Counterparts,
-    calibrate,
     noted,
     percentile,
+    scores_of,
+    thresholds_of,
     turned,
 )
 from scoregate.cli.arguments import (
@@ -83,12 +84,13 @@ def run(arguments: argparse.Namespace) -> int:
         check_plot(plot)
     if settings.like and plot:
         raise UsageError("--like takes neither --label nor --plot")
-    found = calibrate(settings, service_of(arguments, TIMEOUT_S))
-    if fault := found.samples.fault:
+    samples = scores_of(settings, service_of(arguments, TIMEOUT_S))
+    if fault := samples.fault:  # it is printed before an error of the thresholds
         assumed = "higher scores are taken as the better ones, since the service does not answer"
         say(f"warning: {assumed}: {described(fault)}")
-    for note in found.samples.notes:
+    for note in samples.notes:
         say(f"warning: {note}")
+    found = thresholds_of(settings, samples)
     if arguments.json:
         print(json.dumps(found.as_json()))
     else:

@@ -259,3 +259,14 @@ def test_scores_of_other_pictures_are_refused(written):
 
     assert 2 == main(["calibrate", new, "--like", old])
     assert 2 == main(["calibrate", new, "--threshold", "0.5"])
+
+
+def test_a_warning_about_the_scores_comes_before_the_error_of_the_threshold(written, capsys):
+    """Nothing listens at the address, so the direction of the metric is not known."""
+    equal = written([{"mine": 0.5}, {"mine": 0.5}])
+    code = main(["calibrate", equal, "-m", "mine", "--base-url", "http://127.0.0.1:1"])
+    [warning, error] = capsys.readouterr().err.splitlines()
+
+    assert 2 == code
+    assert warning.startswith("warning: higher scores are taken as the better ones")
+    assert "a threshold needs scores that differ" in error
