@@ -37,8 +37,9 @@ class Call(ABC):
                 return tuple(map(replaced, value))
             return other(value) if isinstance(value, Image) else value
 
-        values = {each.name: replaced(getattr(self, each.name)) for each in fields(self)}
-        return replace(self, **values) if self.images else self
+        if not self.images:
+            return self
+        return replace(self, **{each.name: replaced(getattr(self, each.name)) for each in fields(self)})
 
     @abstractmethod
     def content(self) -> tuple[Any, ...]:

@@ -148,9 +148,8 @@ def score_batch(batch: Batch, service: Service, *, draw: bool = True) -> BatchOu
     opened = partial(session, batch, dataset, service, batch.policy)
     outcome = (into_folder if in_folder else into_file)(batch, dataset, service, opened)
     if batch.html and draw and outcome.files:
-        sheet = import_module(
-            "scoregate.report.sheet"
-        )  # it is imported by name, since pages stand above runs
+        # Pages stand above runs, so this one is imported by its name.
+        sheet = import_module("scoregate.report.sheet")
         sheet.write_sheet(batch.html, outcome.dataset, outcome.plan, outcome.lines, batch.html_images)
     return outcome
 
@@ -295,10 +294,16 @@ def session(
     settings: Run, dataset: Dataset, service: Service, policy: str | None = None
 ) -> Iterator[Session]:
     """Yield the session of a client of *service*."""
-    # The service has the metrics of a policy.
-    known: dict[str, Any] = {} if policy else {"metrics": settings.names, "options": settings.options}
-    with service.client(outage=say_outage, strict=settings.strict, **known) as here:
+    with client_of(settings, service, policy) as here:
         yield session_of(here, settings, dataset, policy)
+
+
+def client_of(
+    settings: Run, service: Service, policy: str | None
+) -> AbstractContextManager[scoregate.Client]:
+    """Return the context of a client of *service* for a run; the service has the metrics of a policy."""
+    known: dict[str, Any] = {} if policy else {"metrics": settings.names, "options": settings.options}
+    return service.client(outage=say_outage, strict=settings.strict, **known)
 
 
 def session_of(

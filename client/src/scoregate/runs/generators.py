@@ -7,13 +7,12 @@ from functools import cached_property
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
 
 from scoregate.data.datasets import Dataset
 from scoregate.data.rows import Row
 from scoregate.errors import InputError, named
 from scoregate.local import Service
-from scoregate.runs.batch import Part, Session, check_policy, kept_file, score_batch, session_of
+from scoregate.runs.batch import Part, Session, check_policy, client_of, kept_file, score_batch, session_of
 from scoregate.runs.batch_settings import (
     KINDS,
     Batch,
@@ -29,7 +28,7 @@ from scoregate.runs.plan import Line, Plan
 from scoregate.runs.results import ResultsFile, check_replaced, lines_of, plan_in, results_in
 from scoregate.runs.summary import Summary, say_summary
 from scoregate.settings import metric_names
-from scoregate.text import say, say_outage, shown
+from scoregate.text import say, shown
 
 PRINT_KINDS = (".json", ".html", ".md", ".tex")  # files that a person may expect of a comparison
 COMPARISON = "comparison.json"  # names the generators and settings of `versus`, in the folder of its scores
@@ -90,9 +89,8 @@ def score_generators(batch: Batch, service: Service) -> list[ScoredGenerator]:
         raise InputError(f"{paths[scored[0]]}: these are results; batch scores data sets")
     check_filter(batch)
     if batch.html:  # a package that the page needs is missed before anything is scored
-        versus = import_module(
-            "scoregate.report.versus"
-        )  # it is imported by name, since pages stand above runs
+        # Pages stand above runs, so this one is imported by its name.
+        versus = import_module("scoregate.report.versus")
         comparison = versus.comparison_of(batch)
     alone = replace(batch, more=())
     if batch.ray:
@@ -157,9 +155,7 @@ def scored_generators(
         for name, file in files.items():
             check_output(datasets[name][1], file, page)
             check_replaced(file)
-        # The service has the metrics of a policy.
-        known: dict[str, Any] = {} if policy else {"metrics": settings.names, "options": settings.options}
-        with service.client(outage=say_outage, strict=settings.strict, **known) as here:
+        with client_of(settings, service, policy) as here:
             sessions = {name: session_of(here, *each, policy) for name, each in datasets.items()}
             counts, requested = scored_files(sessions, files)
         found |= {name: {file: counts[file]} for name, file in files.items()}
